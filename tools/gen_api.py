@@ -244,7 +244,7 @@ class ModuleWriter:
     def collection(
         self, json_name: str, annotation: str, shape: str, omitted: bool, never_null: bool
     ) -> Field:
-        """A list or a map. A list that Go does not omit is null where it holds nothing."""
+        """Return a list or a map. A list that Go does not omit is null where it holds nothing."""
         if omitted:
             return Field(json_name, annotation, "()" if shape == "list" else "factory:dict")
         if never_null or shape == "map":
@@ -253,7 +253,7 @@ class ModuleWriter:
         return Field(json_name, f"Nullable[{annotation}]", "factory:nil_list")
 
     def annotation(self, spec: dict[str, Any]) -> tuple[str, str]:
-        """The Python annotation of a field's schema, and its shape: scalar, struct, list, map."""
+        """Return the Python annotation of a field's schema, and its shape: scalar, struct, list, map."""
         marks: list[str] = []
         if "$ref" in spec:
             annotation, shape = self.reference(spec["$ref"].rpartition("/")[2])

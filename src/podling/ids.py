@@ -37,24 +37,24 @@ def _source() -> random.Random:
 
 
 def uid() -> str:
-    """A new object UID (UUID version 4)."""
+    """Return a new object UID (UUID version 4)."""
     number = _source().getrandbits(128) & _UUID_RANDOM | _UUID_VERSION_4
     digits = number.to_bytes(16, "big").hex("-", 2)  # in groups of four
     return f"{digits[:4]}{digits[5:24]}{digits[24:29]}{digits[30:34]}{digits[35:]}"
 
 
 def suffix(length: int = 5) -> str:
-    """A random name suffix of ``length`` characters, as ``generateName`` appends it."""
+    """Return a random name suffix of ``length`` characters, as ``generateName`` appends it."""
     return "".join(_source().choices(SUFFIX_ALPHABET, k=length))
 
 
 def hex_id(length: int = 64) -> str:
-    """A random identifier of ``length`` hexadecimal digits (containers, sandboxes)."""
+    """Return a random identifier of ``length`` hexadecimal digits (containers, sandboxes)."""
     return f"{_source().getrandbits(length * 4):0{length}x}"
 
 
 def uniform(low: float, high: float) -> float:
-    """A number drawn evenly from [low, high]: jitter."""
+    """Return a number drawn evenly from [low, high]: jitter."""
     return _source().uniform(low, high)
 
 
@@ -64,10 +64,10 @@ def choice(options: Sequence[T]) -> T:
 
 
 def secret(length: int = 32) -> str:
-    """An unguessable URL-safe string made from ``length`` bytes of the system's randomness."""
+    """Return an unguessable URL-safe string made from ``length`` bytes of the system's randomness."""
     return secrets.token_urlsafe(length)
 
 
 def serial_number() -> int:
-    """A serial number for a certificate: positive, 159 bits at most."""
+    """Return a serial number for a certificate: positive, 159 bits at most."""
     return secrets.randbits(159)

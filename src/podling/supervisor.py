@@ -82,7 +82,7 @@ class Supervisor:
         return self._start(self._run_once(name, work, subject), name, subject)
 
     def trouble(self, name: str) -> str:
-        """The failure after which the task ``name`` waits for its restart; empty while it runs."""
+        """Return the failure after which the task ``name`` waits for its restart; empty while it runs."""
         return self._troubles.get(name, "")
 
     async def close(self) -> None:

@@ -25,7 +25,7 @@ PARTIAL = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 
 
 def scaled(served: ServedCluster, custom: bool) -> str:
-    """The path of an object that has a scale of two replicas."""
+    """Return the path of an object that has a scale of two replicas."""
     if not custom:
         deployments = "/apis/apps/v1/namespaces/default/deployments"
         pod = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}

@@ -22,7 +22,7 @@ async def server(tmp_path: Path) -> AsyncIterator[Running]:
 
 
 async def encrypted(server: Running) -> tuple[asyncio.StreamReader, asyncio.StreamWriter, ssl.SSLObject]:
-    """A TLS session made by hand, so that the test can send any bytes on its connection."""
+    """Return a TLS session made by hand, so that the test can send any bytes on its connection."""
     context = ssl.create_default_context(cafile=str(server.pki.ca.certificate))
     pair = server.pki.admin()
     context.load_cert_chain(pair.certificate, pair.key)

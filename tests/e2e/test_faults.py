@@ -47,14 +47,14 @@ def bystander(cluster: RealCluster, name: str = "bystander") -> Callable[[], Non
 
 
 def truncated(path: Path) -> Path:
-    """An archive that was not copied to its end."""
+    """Return an archive that was not copied to its end."""
     busybox_archive(path, "docker.io/library/broken:1")
     os.truncate(path, path.stat().st_size // 2)
     return path
 
 
 def altered(path: Path) -> Path:
-    """An archive whose layer is not the one that its configuration names."""
+    """Return an archive whose layer is not the one that its configuration names."""
     layer, other = Tree().add("named", b"nowhere else").tar(), Tree().add("other", b"other").tar()
     return docker_archive(path, "docker.io/library/broken:1", [other], configuration([layer]))
 
@@ -100,7 +100,7 @@ def small_disk(own_cluster: RealCluster) -> Iterator[RealCluster]:
 
 
 def archive_of(path: Path, name: str, megabytes: int) -> Path:
-    """An image with a file of random bytes, which no compression makes smaller."""
+    """Return an image with a file of random bytes, which no compression makes smaller."""
     layer = busybox_tree().add("ballast", os.getrandom(megabytes << 20)).tar()
     return docker_archive(path, name, [layer], configuration([layer]))
 

@@ -25,7 +25,7 @@ FULL = "the write was not saved: database or disk is full"
 
 
 def pod(name: str, script: str, **spec: Any) -> dict[str, Any]:
-    """A pod whose container is probed and runs ``script``."""
+    """Return a pod whose container is probed and runs ``script``."""
     container = {
         "name": "app",
         "image": "podling.local/host",
@@ -42,7 +42,7 @@ def pod(name: str, script: str, **spec: Any) -> dict[str, Any]:
 
 
 def quiet(name: str = "quiet") -> dict[str, Any]:
-    """A pod that node pressure never evicts."""
+    """Return a pod that node pressure never evicts."""
     script = "while :; do date; sleep 1; done"
     return pod(name, script, priorityClassName="system-node-critical")
 
@@ -70,7 +70,7 @@ def wait(cluster: RealCluster, target: str, condition: str) -> None:
 
 
 def container_of(cluster: RealCluster, name: str) -> tuple[str, int]:
-    """The container that a pod runs, and its restarts."""
+    """Return the container that a pod runs, and its restarts."""
     (status,) = cluster.get("pod", name)["status"]["containerStatuses"]
     return status["containerID"], status["restartCount"]
 

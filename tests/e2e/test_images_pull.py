@@ -55,7 +55,7 @@ def archive(tmp_path: Path, **options: str) -> str:
 
 
 def layout(directory: Path, architectures: list[str], layer: bytes = LAYER) -> str:
-    """An OCI layout whose one image is an index with a manifest for each architecture."""
+    """Return an OCI layout whose one image is an index with a manifest for each architecture."""
     blobs = directory / "blobs/sha256"
     blobs.mkdir(parents=True)
 

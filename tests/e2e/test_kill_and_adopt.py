@@ -84,7 +84,7 @@ def mounts() -> list[str]:
 
 
 def processes() -> list[str]:
-    """The command lines of all processes but our own."""
+    """Return the command lines of all processes but our own."""
     found = []
     for entry in os.scandir("/proc"):
         if entry.name.isdigit() and int(entry.name) != os.getpid():

@@ -38,7 +38,7 @@ async def hanging(tmp_path: Path) -> AsyncIterator[Node]:
 
 
 def processes_about(container: str) -> list[str]:
-    """The command lines of all processes that name a container."""
+    """Return the command lines of all processes that name a container."""
     lines = []
     for entry in os.scandir("/proc"):
         if entry.name.isdigit():

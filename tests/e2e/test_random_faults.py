@@ -39,7 +39,7 @@ SERVE = "mkdir /w; echo well > /w/index.html; busybox httpd -p 8080 -h /w; while
 
 
 def pod(name: str, **container: Any) -> dict[str, Any]:
-    """A pod that node pressure never evicts; it writes to its log and serves a page."""
+    """Return a pod that node pressure never evicts; it writes to its log and serves a page."""
     main = {
         "name": "main",
         "image": "podling.local/host",
@@ -61,7 +61,7 @@ def pod(name: str, **container: Any) -> dict[str, Any]:
 
 
 def steady_pod(number: int) -> dict[str, Any]:
-    """A pod with probes of two kinds, whose container must not notice a fault.
+    """Return a pod with probes of two kinds, whose container must not notice a fault.
 
     The liveness probe has Kubernetes' default numbers: while a bridge is gone, pods are really out of reach.
     """

@@ -51,7 +51,7 @@ def _general_name(text: str) -> x509.GeneralName:
 def manifest(
     name: str, request: bytes, usages: Sequence[str], signer: str = CLIENT, **spec: Any
 ) -> dict[str, Any]:
-    """A CertificateSigningRequest as a user writes it."""
+    """Return a CertificateSigningRequest as a user writes it."""
     wanted = {"request": base64.b64encode(request).decode(), "signerName": signer, "usages": list(usages)}
     return {
         "apiVersion": "certificates.k8s.io/v1",

@@ -104,7 +104,7 @@ class FailingTasks:
             monkeypatch.setattr(Supervisor, name, self._starting(name))
 
     def long_lived(self) -> set[tuple[str, str]]:
-        """The tasks that run now, by name and subject."""
+        """Return the tasks that run now, by name and subject."""
         return {(run.name, run.subject) for run in self.running}
 
     def fail(self, name: str, subject: str) -> None:

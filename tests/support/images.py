@@ -66,7 +66,7 @@ class Tree:
 
 
 def busybox_tree() -> Tree:
-    """A root file system with busybox, its applets and three users."""
+    """Return a root file system with busybox, its applets and three users."""
     program = shutil.which("busybox")
     assert program is not None, "busybox-static is not installed"
     tree = Tree()
@@ -88,7 +88,7 @@ def configuration(
     architecture: str = "",
     **more: Any,
 ) -> bytes:
-    """An image's configuration over uncompressed ``layers``; ``more`` goes into its ``config``."""
+    """Return an image's configuration over uncompressed ``layers``; ``more`` goes into its ``config``."""
     run: dict[str, Any] = {
         "Cmd": list(cmd),
         "Env": [f"{name}={value}" for name, value in {"PATH": "/bin", **(env or {})}.items()],

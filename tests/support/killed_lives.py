@@ -71,7 +71,7 @@ class Life:
         """Act on the pod when the run begins, beyond ``commands``."""
 
     def end(self) -> list[str]:
-        """The condition for ``kubectl wait``: the expected end of the life cycle."""
+        """Return the condition for ``kubectl wait``: the expected end of the life cycle."""
         return ["--for=condition=Ready", f"pod/{self.pod}"]
 
     def check(self, pod: Plain, fault: Fault) -> None:

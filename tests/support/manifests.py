@@ -48,7 +48,7 @@ def merged(base: Any, fragment: Any) -> Any:
 
 
 def obj(kind: type[Any], text: str, base: Any = None) -> Any:
-    """An object of ``kind`` from YAML, on top of ``base``; neither defaulted nor prepared."""
+    """Return an object of ``kind`` from YAML, on top of ``base``; neither defaulted nor prepared."""
     resource = resource_of(kind)
     plain = merged(base or {}, yaml.safe_load(text) or {})
     named = {"apiVersion": resource.group_version, "kind": resource.kind, **plain}

@@ -69,7 +69,7 @@ class Node:
         self.image = ""
 
     def again(self) -> Node:
-        """A new instance over the same directories, as after a restart."""
+        """Return a new instance over the same directories, as after a restart."""
         other = Node(self.root, cluster=self.cluster, choice=self._choice)
         other.image = self.image
         return other

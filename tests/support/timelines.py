@@ -35,7 +35,7 @@ def life(*moments: Moment, now: float = 60, **subject: Any) -> Timeline:
 
 
 def spans(lane: Lane) -> list[tuple[str, float, float]]:
-    """Each span's kind, start and end in seconds."""
+    """Return each span's kind, start and end in seconds."""
     return [
         (span.kind, (span.start - BORN).total_seconds(), (span.end - BORN).total_seconds())
         for span in lane.spans
@@ -54,7 +54,7 @@ def ended(seconds: float, code: int, began: float, name: str = "Error") -> Momen
 
 
 def everything() -> Timeline:
-    """A life with every kind of span and mark."""
+    """Return a life with every kind of span and mark."""
     return life(
         SCHEDULED,
         event(3, "Pulling"),

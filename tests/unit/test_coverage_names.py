@@ -25,7 +25,7 @@ STORY = re.compile(r"story `([\w-]+)`")
 
 @cache
 def names_in(path: Path) -> frozenset[str]:
-    """The test functions of a file, those of classes as ``Class::test``."""
+    """Return the test functions of a file, those of classes as ``Class::test``."""
     found = set()
     for node in ast.parse(path.read_text()).body:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):

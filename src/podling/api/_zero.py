@@ -61,17 +61,17 @@ NIL_LIST: Any = _NilList()
 
 
 def empty_list() -> tuple[Any, ...]:
-    """An empty list that is written as one."""
+    """Return an empty list that is written as one."""
     return ()
 
 
 def empty_map() -> dict[str, Any]:
-    """An empty map that is written as one."""
+    """Return an empty map that is written as one."""
     return {}
 
 
 def nil_list() -> Any:
-    """An empty list that is written as null."""
+    """Return an empty list that is written as null."""
     return NIL_LIST
 
 

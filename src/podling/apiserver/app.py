@@ -155,7 +155,7 @@ class HttpServer:
     def _request(
         self, message: Any, payload: Any, protocol: Any, writer: Any, task: asyncio.Task[None]
     ) -> HttpRequest:
-        """A request whose body may be as large as Kubernetes allows."""
+        """Return a request whose body may be as large as Kubernetes allows."""
         loop = asyncio.get_running_loop()
         request = HttpRequest(message, payload, protocol, writer, task, loop, client_max_size=MAX_BODY_BYTES)
         request.seconds = self._serving.timeouts.request

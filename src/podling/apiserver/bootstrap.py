@@ -121,7 +121,7 @@ def initial_objects() -> Iterator[Any]:
 
 
 def service_objects(endpoint: Endpoint) -> Iterator[Any]:
-    """The Service ``kubernetes`` and, if pods can reach the server at all, its endpoints."""
+    """Yield the Service ``kubernetes`` and, if pods can reach the server at all, its endpoints."""
     labels = {"component": "apiserver", "provider": "kubernetes"}
     yield Service(
         metadata=ObjectMeta(name="kubernetes", namespace="default", labels=labels),
@@ -167,5 +167,5 @@ async def _ensure(registry: Registry, obj: Any) -> Any:
 
 
 def _collection(target: Target) -> Target:
-    """The collection that ``target`` is in."""
+    """Return the collection that ``target`` is in."""
     return Target(target.resource, target.namespace)

@@ -30,7 +30,7 @@ class History:
     _seen: deque[tuple[float, int]] = field(default_factory=deque)
 
     def look(self, now: float, revision: int) -> int:
-        """The revision up to which history may go, as of ``now``; 0 for none of it."""
+        """Return the revision up to which history may go, as of ``now``; 0 for none of it."""
         self._seen.append((now, revision))
         old = 0
         while self._seen and now - self._seen[0][0] >= KEPT_SECONDS:

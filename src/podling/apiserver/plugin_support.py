@@ -31,7 +31,7 @@ class PluginSupport:
         return [each for each in self._catalogue.resources() if each.key_prefix == resource.key_prefix]
 
     def by_path(self, group: str, version: str, plural: str) -> Resource | None:
-        """The served resource of a path."""
+        """Return the served resource of a path."""
         return by_path(group, version, plural) or self._catalogue.by_path(group, version, plural)
 
     def resource(self, group: str, version: str, kind: str) -> Resource | None:

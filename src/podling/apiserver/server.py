@@ -210,7 +210,7 @@ class ApiServer:
         return OtherContents(self.aggregation, user)
 
     def client(self, user: User = SYSTEM) -> LocalClient:
-        """A client inside this process, acting for ``user``."""
+        """Return a client inside this process, acting for ``user``."""
         return LocalClient(self.registry, user)
 
     async def _bind(self, target: Target, user: User, body: Binding, options: WriteOptions) -> object:

@@ -122,7 +122,7 @@ class MeteredStore:
             self._failed[kind] = self._failed.get(kind, 0) + 1
 
     def collect(self) -> Iterator[Any]:
-        """The families, as ``prometheus_client`` collectors give them."""
+        """Yield the families, as ``prometheus_client`` collectors give them."""
         durations = {
             (operation, *_resource(kind)): found for (operation, kind), found in self._durations.items()
         }
@@ -140,7 +140,7 @@ class MeteredStore:
 
 
 def _status_error(error: StoreError) -> Exception:
-    """A failure of the storage as the API reports it.
+    """Return a failure of the storage as the API reports it.
 
     As upstream when etcd has no space left (``etcdserver: mvcc: database space exceeded``): code 500, no
     reason, and the message is the storage's own (``responsewriters.ErrorToAPIStatus``).
@@ -159,7 +159,7 @@ _PREFIX = "/registry/"
 
 @lru_cache(maxsize=1)
 def _groups() -> frozenset[str]:
-    """The groups whose names say so by nothing: ``apps``; all others have a dot."""
+    """Return the groups whose names say so by nothing: ``apps``; all others have a dot."""
     return frozenset(group_versions()) - {""}
 
 

@@ -13,7 +13,7 @@ class SupervisedTasks:
     """The failures of all background tasks of this process: a ``Collector``."""
 
     def collect(self) -> Iterator[Any]:
-        """The families, as ``prometheus_client`` collectors give them."""
+        """Yield the families, as ``prometheus_client`` collectors give them."""
         text = "Background tasks that failed and were started again."
         failures = {(name,): count for name, count in supervisor.failures.items()}
         yield counters("podling_task_failures", text, ("task",), failures)

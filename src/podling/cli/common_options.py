@@ -59,7 +59,7 @@ def data_directory_option(command: Command) -> Command:
 
 
 def require_running(directory: DataDirectory, failure: type[Failure] = Failure) -> int:
-    """The process id of the running cluster. Raises ``failure`` when it does not run."""
+    """Return the process id of the running cluster. Raises ``failure`` when it does not run."""
     pid = directory.running_pid()
     if not pid:
         raise failure(

@@ -32,7 +32,7 @@ MARKS = {"ok": ("✓", "green"), "note": ("!", "yellow"), "missing": ("✗", "re
 
 
 def find_program(name: str) -> str:
-    """The absolute path of a program, the system directories included; empty if it is not here."""
+    """Return the absolute path of a program, the system directories included; empty if it is not here."""
     path = os.pathsep.join((os.environ.get("PATH", os.defpath), SYSTEM_PATH))
     return shutil.which(name, path=path) or ""
 
@@ -62,7 +62,7 @@ OPTIONAL = {
 
 
 def diagnose(facts: Facts, choice: Choice, programs: dict[str, str]) -> list[Finding]:
-    """The whole report, from facts alone. ``programs`` maps optional programs to their paths."""
+    """Return the whole report, from facts alone. ``programs`` maps optional programs to their paths."""
     findings = [
         Finding(
             "ok",

@@ -71,7 +71,7 @@ class Evidence(Struct, frozen=True):
 
 
 def container_of(event: Event) -> str:
-    """The container that an event is about, by its field path; empty for the pod."""
+    """Return the container that an event is about, by its field path; empty for the pod."""
     match = re.fullmatch(r"spec\.\w*[cC]ontainers\{(.+)\}", event.involved_object.field_path or "")
     return match[1] if match else ""
 
@@ -87,7 +87,7 @@ def event_source(event: Event) -> Source:
 
 
 def condition_source(pod: Pod, type_: str) -> tuple[Source, ...]:
-    """The condition as a source; nothing if the pod has none such."""
+    """Return the condition as a source; nothing if the pod has none such."""
     found = condition(pod, type_)
     if found is None:
         return ()
@@ -122,7 +122,7 @@ def container_named(pod: Pod, name: str) -> Container | None:
 
 
 def one_line(text: str | None, limit: int = 600) -> str:
-    """A message in one line without a full stop, its middle left out where it is very long."""
+    """Return a message in one line without a full stop, its middle left out where it is very long."""
     flat = " ".join((text or "").split()).rstrip(".")
     return flat if len(flat) <= limit else f"{flat[: limit // 2]} ... {flat[-limit // 2 :]}"
 

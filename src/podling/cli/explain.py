@@ -30,7 +30,7 @@ Troubles = Callable[[Evidence], Iterator[Explanation]]
 
 
 def explain(evidence: Evidence) -> Explanation:
-    """The reason why the pod is as it is."""
+    """Return the reason why the pod is as it is."""
     answer = next((answer for ask in QUESTIONS if (answer := ask(evidence)) is not None), None)
     return _static(evidence.pod, answer or _unknown(evidence))
 

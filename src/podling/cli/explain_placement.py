@@ -73,7 +73,7 @@ def _requests(evidence: Evidence, message: str) -> str:
 
 
 def _placement_advice(evidence: Evidence, message: str) -> str:
-    """A step for each cause that the message names, the clauses being the scheduler's own."""
+    """Return a step for each cause that the message names, the clauses being the scheduler's own."""
     short = list(dict.fromkeys(re.findall(r"Insufficient ([^\s,]+)", message)))
     steps = (
         [f"Lower the pod's requests for {' and '.join(short)}, free some, or add a node."] if short else []

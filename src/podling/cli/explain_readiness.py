@@ -57,7 +57,7 @@ NO_NAMES = (
 
 
 def initializing(evidence: Evidence) -> Iterator[Explanation]:
-    """The init container that the next one waits for."""
+    """Yield the init container that the next one waits for."""
     pod = evidence.pod
     statuses = {status.name: status for status in pod.status.init_container_statuses}
     for position, container in enumerate(pod.spec.init_containers, 1):

@@ -40,7 +40,7 @@ def hanging(evidence: Evidence) -> Explanation | None:
 
 
 def no_directories(evidence: Evidence) -> Explanation | None:
-    """The node could not write the pod's own files."""
+    """Return the node could not write the pod's own files."""
     failed = evidence.last_event("FailedToMakePodDataDirectories")
     if failed is None or any(s.state.running or s.last_state.terminated for s in all_statuses(evidence.pod)):
         return None

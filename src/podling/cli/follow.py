@@ -58,7 +58,7 @@ class Wanted(Struct, frozen=True):
 
 
 def wanted(manifest: Manifest, obj: Any) -> Wanted | None:
-    """The pods to follow for an applied object; None for kinds that make none."""
+    """Return the pods to follow for an applied object; None for kinds that make none."""
     namespace = manifest.namespace or ""
     if manifest.resource.kind == "Pod":
         return Wanted(namespace, name=obj.metadata.name, uid=obj.metadata.uid or "")
@@ -140,7 +140,7 @@ class Follower:
             self.say(self._elapsed(), key.name, text, "WARNING")
 
     def unsettled(self) -> list[str]:
-        """The names of pods that are neither Ready nor over, as far as they exist."""
+        """Return the names of pods that are neither Ready nor over, as far as they exist."""
         return sorted(str(key.name) for key, pod in self.pods.items() if verdict(pod) is Verdict.UNSETTLED)
 
     def settles_in(self) -> float | None:

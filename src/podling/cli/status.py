@@ -43,7 +43,7 @@ def status(directory: DataDirectory) -> None:
 
 
 def resident_mib(pid: int) -> float:
-    """A process' resident memory in MiB."""
+    """Return a process' resident memory in MiB."""
     for line in Path(f"/proc/{pid}/status").read_text().splitlines():
         if line.startswith("VmRSS:"):
             return int(line.split()[1]) / 1024

@@ -171,7 +171,7 @@ def _container_lane(name: str, own: Sequence[Told], end: datetime, subject: Subj
 
 
 def _within(ready: Span, run: Span) -> Span | None:
-    """The part of ``ready`` in one run: statuses are late, and call init containers ready after it."""
+    """Return the part of ``ready`` in one run: statuses are late, and call init containers ready after it."""
     start, end = max(ready.start, run.start), min(ready.end, run.end)
     if start >= end:
         return None

@@ -40,7 +40,7 @@ def recorded_life(nodes: Iterable[Path], *, uid: str = "", pod: str = "") -> Lif
 
 
 def subject_of(pod: Pod, now: datetime) -> Subject:
-    """A pod that the API knows."""
+    """Return a pod that the API knows."""
     metadata = pod.metadata
     running = any(
         s.state.running for s in (*pod.status.init_container_statuses, *pod.status.container_statuses)
@@ -78,7 +78,7 @@ def departed(name: str, namespace: str, events: Sequence[Event], life: Life | No
 
 
 def told(pod: Pod | None, events: Sequence[Event], life: Life | None) -> list[Told]:
-    """All moments: the record's, and what only others know: the scheduler, controllers."""
+    """Return all moments: the record's, and what only others know: the scheduler, controllers."""
     if life is not None:
         foreign = [event for event in events if _component(event) != KUBELET]
         return [*(Told(moment=moment) for moment in life[1]), *from_events(foreign)]

@@ -39,7 +39,7 @@ TICKS_MAX = 10
 
 
 def svg(drawn: Timeline) -> str:
-    """The whole document."""
+    """Return the whole document."""
     height = HEAD + ROW * len(drawn.lanes) + FOOT
     body = "\n".join(_Picture(drawn).body())
     return (

@@ -54,7 +54,7 @@ def why(pod: str, directory: DataDirectory, namespace: str, output: str) -> None
 
 
 def paragraph(answer: Explanation, now: datetime) -> str:
-    """The whole answer in one paragraph: what is the matter, what says so, what to do."""
+    """Return the whole answer in one paragraph: what is the matter, what says so, what to do."""
     told = "; ".join(_told(source, now) for source in answer.evidence)
     seen = f"[{told}]" if told else ""
     return " ".join(filter(None, (answer.text, seen, answer.advice)))

@@ -55,12 +55,12 @@ class HttpClient:
 
     @classmethod
     def from_kubeconfig(cls, path: str | Path | None = None, context: str | None = None) -> HttpClient:
-        """The client of a kubeconfig's context. Raises ``KubeconfigError``."""
+        """Return the client of a kubeconfig's context. Raises ``KubeconfigError``."""
         return cls.from_connection(kubeconfig.load(path, context))
 
     @classmethod
     def from_connection(cls, connection: Connection) -> HttpClient:
-        """The client of a resolved kubeconfig context; ``namespace`` is the one it names."""
+        """Return the client of a resolved kubeconfig context; ``namespace`` is the one it names."""
         client = cls(connection.server)
         ssl = ssl_context(connection) if connection.server.startswith("https:") else None
         client._transport = Transport(connection, ssl)
@@ -232,7 +232,7 @@ def _list_type(resource: Resource) -> type[Any]:
 
 
 def _decode(data: bytes | msgspec.Raw, type_: type[D]) -> D:
-    """An answer as a struct. One that cannot be read is the server's error, not ours."""
+    """Return an answer as a struct. One that cannot be read is the server's error, not ours."""
     try:
         return codec.decode(bytes(data), type_)
     except msgspec.DecodeError as error:

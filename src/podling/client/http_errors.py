@@ -36,7 +36,7 @@ _GENERIC = {
 
 
 def error_of(code: int, body: bytes, headers: Mapping[str, str]) -> ApiError:
-    """The error that an answer with ``code`` stands for."""
+    """Return the error that an answer with ``code`` stands for."""
     try:
         status = msgspec.json.decode(body, type=Status)
     except (msgspec.DecodeError, msgspec.ValidationError):

@@ -43,7 +43,7 @@ T = TypeVar("T", bound=ApiObject)
 
 
 def revision_number(obj_or_revision: ApiObject | str) -> int:
-    """A resource version as the number it is (0 when unset), for comparing old and new."""
+    """Return a resource version as the number it is (0 when unset), for comparing old and new."""
     if isinstance(obj_or_revision, str):
         text: str | None = obj_or_revision
     else:
@@ -144,11 +144,11 @@ class Informer(Generic[T]):
         return self._objects.get(key)
 
     def values(self) -> tuple[T, ...]:
-        """Every object, in key order."""
+        """Return every object, in key order."""
         return self._objects.values()
 
     def by_index(self, name: str, value: str) -> tuple[T, ...]:
-        """The objects that the index ``name`` files under ``value``, in key order."""
+        """Return the objects that the index ``name`` files under ``value``, in key order."""
         found = self._indexes[name].get(value)
         return found.values() if found is not None else ()
 

@@ -26,7 +26,7 @@ class InformerFactory:
         self._tasks: dict[type[Any], asyncio.Task[None]] = {}
 
     def informer(self, kind: type[T]) -> Informer[T]:
-        """The shared informer of ``kind`` in all namespaces."""
+        """Return the shared informer of ``kind`` in all namespaces."""
         found = self._informers.get(kind)
         if found is None:
             found = self._informers[kind] = Informer(self.client, kind)

@@ -66,7 +66,7 @@ def usual_files() -> list[Path]:
 
 
 def in_cluster() -> Connection:
-    """The connection of a pod to its own cluster, from its service account."""
+    """Return the connection of a pod to its own cluster, from its service account."""
     host = os.environ["KUBERNETES_SERVICE_HOST"]
     port = os.environ.get("KUBERNETES_SERVICE_PORT", "443")
     namespace = SERVICE_ACCOUNT / "namespace"
@@ -111,7 +111,7 @@ def merge(documents: list[tuple[Path, Mapping[str, Any]]]) -> Merged:
 
 
 def resolve(merged: Merged, context: str | None = None) -> Connection:
-    """The connection that one context describes."""
+    """Return the connection that one context describes."""
     name = context or merged.current_context
     if not name:
         raise KubeconfigError("no context is chosen: current-context is not set")

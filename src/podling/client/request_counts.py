@@ -88,7 +88,7 @@ class CountedBackend:
         self._requests[key] = self._requests.get(key, 0) + 1
 
     def collect(self) -> Iterator[Any]:
-        """The families, as ``prometheus_client`` collectors give them."""
+        """Yield the families, as ``prometheus_client`` collectors give them."""
         host = self._host()
         requests = {(code, host, method): count for (code, method), count in self._requests.items()}
         text = "[ALPHA] Number of HTTP requests, partitioned by status code, method, and host."

@@ -74,7 +74,7 @@ Decision = RequeueAfter | AwaitChange | _Retry | _GiveUp
 
 
 def what_next(outcome: Action | Exception) -> Decision:
-    """The switch of the module's table."""
+    """Return the switch of the module's table."""
     match outcome:
         case RequeueAfter() | AwaitChange():
             return outcome

@@ -45,7 +45,7 @@ class SortedObjects(Generic[T]):
         return obj
 
     def values(self) -> tuple[T, ...]:
-        """Every object, in key order."""
+        """Return every object, in key order."""
         return tuple(map(self._objects.__getitem__, self._keys))
 
     def keys(self) -> tuple[Key, ...]:

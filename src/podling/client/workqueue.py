@@ -40,7 +40,7 @@ class QueueClosed(Exception):
 
 
 def backoff_seconds(failures: int) -> float:
-    """The delay before another try after ``failures`` (1 or more) failed ones in a row."""
+    """Return the delay before another try after ``failures`` (1 or more) failed ones in a row."""
     if failures > 40:  # beyond any doubling that matters; keeps the power small
         return BACKOFF_SECONDS_MAX
     return min(BACKOFF_SECONDS_INITIAL * 2.0 ** (failures - 1), BACKOFF_SECONDS_MAX)
@@ -123,7 +123,7 @@ class WorkQueue(Generic[K]):
         return self._failures.get(key, 0)
 
     async def get(self) -> K:
-        """The next key, which the caller holds until ``done``. Raises ``QueueClosed``."""
+        """Return the next key, which the caller holds until ``done``. Raises ``QueueClosed``."""
         while not self._ready:
             if self._closed:
                 raise QueueClosed

@@ -26,7 +26,7 @@ class Collector(Protocol):
     """A component that counts."""
 
     def collect(self) -> Iterator[Any]:
-        """The families of ``prometheus_client``."""
+        """Return the families of ``prometheus_client``."""
         ...
 
 

@@ -172,7 +172,7 @@ class DataDirectory:
         return self.path / "nodes" / name
 
     def node_names(self) -> list[str]:
-        """The nodes that ever ran from this directory, in order of name."""
+        """Return the nodes that ever ran from this directory, in order of name."""
         folder = self.path / "nodes"
         return sorted(entry.name for entry in folder.iterdir() if entry.is_dir()) if folder.is_dir() else []
 
@@ -262,7 +262,7 @@ class DataDirectory:
                     pid_file.unlink(missing_ok=True)
 
     def running_pid(self) -> int:
-        """The process that runs this cluster now, 0 if none does.
+        """Return the process that runs this cluster now, 0 if none does.
 
         Raises ``DirectoryUnusable`` where another user runs it, or another program holds its lock.
         """
@@ -283,7 +283,7 @@ class DataDirectory:
         return 0
 
     def _holder(self, lock: IO[bytes]) -> int:
-        """The process that runs this cluster and holds its lock, 0 if unknown.
+        """Return the process that runs this cluster and holds its lock, 0 if unknown.
 
         The process id of a killed cluster may belong to anything by now. Raises ``DirectoryUnusable`` where
         the lock's holder is no cluster: neither has it recorded itself, which it could not on a full disk,

@@ -113,7 +113,7 @@ class Children(Generic[O, C]):
                 self._queue.add(key_of(owner))
 
     def owner_key(self, child: C) -> Key | None:
-        """The key of the child's controller, if that is of our kind."""
+        """Return the key of the child's controller, if that is of our kind."""
         ref = controller_of(child)
         if ref is None or resource_named(ref) is not self._resource:
             return None
@@ -122,7 +122,7 @@ class Children(Generic[O, C]):
     # Claiming
 
     def owned(self, owner: O) -> tuple[C, ...]:
-        """The children that the informer shows under the owner, without claiming any."""
+        """Return the children that the informer shows under the owner, without claiming any."""
         return self._children.by_index(BY_CONTROLLER, owner.metadata.uid or "")
 
     def has_orphans(self, namespace: str) -> bool:
@@ -130,7 +130,7 @@ class Children(Generic[O, C]):
         return self._children.count_index(BY_CONTROLLER, f"/{namespace}") > 0
 
     async def claim(self, owner: O) -> list[C]:
-        """The owner's children, after adopting those that match and releasing those that do not."""
+        """Return the owner's children, after adopting those that match and releasing those that do not."""
         selector, mine = self._selector(owner), []
         for child in self.owned(owner):
             if selector is not None and selector.matches(child.metadata.labels):

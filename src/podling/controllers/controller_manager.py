@@ -56,7 +56,7 @@ class ControllerManager:
         return {runner.name: runner.counters for runner in self._runners}
 
     def collect(self) -> Iterator[Any]:
-        """The queues as metrics: families of ``prometheus_client``."""
+        """Return the queues as metrics: families of ``prometheus_client``."""
         return queue_families({each.name: each.queue for each in self.controllers})
 
     def _recorder(self, component: str) -> EventRecorder:

@@ -49,9 +49,9 @@ class CustomKinds:
             self._forget(resource)
 
     def by_name(self, name: str) -> Resource | None:
-        """The resource of the definition ``name``: ``widgets.example.com``."""
+        """Return the resource of the definition ``name``: ``widgets.example.com``."""
         return self._resources.get(name)
 
     def named(self, ref: OwnerReference) -> Resource | None:
-        """The resource that a reference names."""
+        """Return the resource that a reference names."""
         return next((each for each in self._resources.values() if is_kind_of(ref, each)), None)

@@ -92,7 +92,7 @@ def judge(metadata: ObjectMeta, owners: Owners, *, has_dependents: bool) -> Judg
 
 
 def collected_resources() -> list[Resource]:
-    """Every kind of object that can own or be owned; events are left out, as Kubernetes does."""
+    """Return every kind of object that can own or be owned; events are left out, as Kubernetes does."""
     return [
         resource
         for resource in RESOURCES
@@ -211,7 +211,7 @@ class GarbageCollectorController(Controller):
         return Standing.WAITING if Item(resource, found.metadata).waits_for_dependents else Standing.SOLID
 
     async def _live(self, item: Item) -> ObjectMeta | None:
-        """The object's metadata as the server has it now; None if it is gone or another by now."""
+        """Return the object's metadata as the server has it now; None if it is gone or another by now."""
         try:
             found: Any = await self.client.get(item.resource.type, item.key.name, item.key.namespace or None)
         except ApiError as error:

@@ -71,7 +71,7 @@ def _estimate(obj: Any) -> int:
 def conditions_after(
     conditions: tuple[NamespaceCondition, ...], remains: Remains, now: datetime
 ) -> tuple[NamespaceCondition, ...]:
-    """The namespace's conditions after a pass that left ``remains``."""
+    """Return the namespace's conditions after a pass that left ``remains``."""
     for type_, reason, message, bad in (
         _discovery_failure(remains.undiscovered),
         ("NamespaceDeletionGroupVersionParsingFailure", "ParsedGroupVersions", _PARSED, False),
@@ -103,7 +103,7 @@ def _discovery_failure(groups: tuple[str, ...]) -> tuple[str, str, str, bool]:
 
 
 def unavailable_groups(services: Iterable[APIService]) -> tuple[str, ...]:
-    """The groups and versions of other servers that do not answer."""
+    """Return the groups and versions of other servers that do not answer."""
     return tuple(
         sorted(
             f"{each.spec.group}/{each.spec.version}"

@@ -20,7 +20,7 @@ class OtherApis(Protocol):
         ...
 
     async def list(self, resource: Resource, namespace: str) -> Sequence[ApiObject]:
-        """The objects, of which only metadata is known."""
+        """Return the objects, of which only metadata is known."""
         ...
 
     async def delete(self, resource: Resource, namespace: str, name: str = "") -> None:

@@ -75,7 +75,7 @@ class OwnerGraph:
         return [self._items[each] for each in self._dependents.get(uid, ())]
 
     def blocking_dependents(self, uid: str) -> list[Item]:
-        """The dependents that hold up the foreground deletion of ``uid``."""
+        """Return the dependents that hold up the foreground deletion of ``uid``."""
         found = []
         for item in self.dependents(uid):
             ref = item.reference_to(uid)
@@ -128,7 +128,7 @@ class OwnerGraph:
                 del self._dependents[owner]
 
     def _waiting(self, owner: str) -> list[str]:
-        """The owner, if it waits for its dependents to go."""
+        """Return the owner, if it waits for its dependents to go."""
         item = self._items.get(owner)
         return [owner] if item is not None and item.waits_for_dependents else []
 

@@ -10,7 +10,7 @@ from podling.machinery.scheme import RESOURCES, Resource, by_kind, split_group_v
 
 
 def controller_of(obj: ApiObject) -> OwnerReference | None:
-    """The reference to the one owner that manages the object, or None."""
+    """Return the reference to the one owner that manages the object, or None."""
     return next((ref for ref in obj.metadata.owner_references if ref.controller), None)
 
 
@@ -53,6 +53,6 @@ def owner_key(ref: OwnerReference, dependent: ObjectMeta, resource: Resource) ->
 
 
 def without_owners(metadata: ObjectMeta, uids: Iterable[str]) -> tuple[OwnerReference, ...]:
-    """The owner references but those to ``uids``."""
+    """Return the owner references but those to ``uids``."""
     gone = set(uids)
     return tuple(ref for ref in metadata.owner_references if ref.uid not in gone)

@@ -31,7 +31,7 @@ def index_pods_by_label(pods: Informer[Pod]) -> None:
 
 
 def pods_with(pods: Informer[Pod], namespace: str, labels: Mapping[str, str]) -> list[Pod]:
-    """The namespace's pods that carry all of ``labels`` (at least one), in key order.
+    """Return the namespace's pods that carry all of ``labels`` (at least one), in key order.
 
     Only the pods with the rarest of the labels are looked at, not all of the namespace.
     """

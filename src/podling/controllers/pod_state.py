@@ -57,7 +57,7 @@ def seconds_to_next_available(pods: Iterable[Pod], min_ready_seconds: int, now: 
 
 
 def deletion_cost(pod: Pod) -> int:
-    """The annotated cost of deleting the pod; 0 without one, or when it is not a 32-bit number."""
+    """Return the annotated cost of deleting the pod; 0 without one, or when it is not a 32-bit number."""
     text = pod.metadata.annotations.get(DELETION_COST, "0")
     digits = text[1:] if text[:1] in ("-", "+") else text
     value = natural(digits, 2**31)
@@ -68,7 +68,7 @@ def deletion_cost(pod: Pod) -> int:
 
 
 def restarts(pod: Pod) -> tuple[int, int]:
-    """The most restarts of a regular container, and of a sidecar."""
+    """Return the most restarts of a regular container, and of a sidecar."""
     sidecars = {each.name for each in pod.spec.init_containers if is_sidecar(each)}
     return (
         _most(pod.status.container_statuses),

@@ -38,7 +38,7 @@ def queue_name(controller: str) -> str:
 
 
 def queue_families(queues: Mapping[str, WorkQueue[Any]]) -> Iterator[Any]:
-    """The families of ``prometheus_client``. ``queues``: by their controllers' names."""
+    """Yield the families of ``prometheus_client``. ``queues``: by their controllers' names."""
     named = {(queue_name(controller),): queue for controller, queue in queues.items()}
     held = {name: queue.held_seconds() for name, queue in named.items()}
     label = ("name",)

@@ -78,7 +78,7 @@ NAMES: tuple[str, ...] = tuple(_CONTROLLERS)
 
 
 def controller(name: str) -> type[Controller]:
-    """The controller of this name. Raises KeyError."""
+    """Return the controller of this name. Raises KeyError."""
     module, class_name = _CONTROLLERS[name]
     return cast(
         "type[Controller]", getattr(importlib.import_module(f"podling.controllers.{module}"), class_name)
@@ -93,7 +93,7 @@ def controllers(
     others: OtherApis = NO_OTHER_APIS,
     names: Collection[str] = NAMES,
 ) -> list[ControllerFactory]:
-    """The controllers with these ``names``, ready for a ``ControllerManager``.
+    """Return the controllers with these ``names``, ready for a ``ControllerManager``.
 
     Args:
         root_ca: the cluster's root certificate (PEM); without one it is not published,

@@ -32,7 +32,7 @@ RESYNC_SECONDS = 300.0
 
 
 def counted_resource(name: str) -> Resource | None:
-    """The resource whose objects count against the limit ``name``; None if there is none such."""
+    """Return the resource whose objects count against the limit ``name``; None if there is none such."""
     if name.startswith("count/"):
         plural, _, group = name.removeprefix("count/").partition(".")
     elif name in quotas.COUNTED_BY_NAME:
@@ -49,7 +49,7 @@ def counted_resource(name: str) -> Resource | None:
 def status_of(
     quota: ResourceQuota, objects: Iterable[tuple[Resource, ApiObject]], now: datetime
 ) -> ResourceQuotaStatus:
-    """The quota's status when these objects, of every resource it counts, are in its namespace."""
+    """Return the quota's status when these objects, of every resource it counts, are in its namespace."""
     hard = quota.spec.hard
     usages = (
         quotas.usage(obj, resource.plural, resource.group, now)
@@ -87,7 +87,7 @@ class ResourceQuotaController(Controller):
         self._custom_appeared(resource)
 
     def _named(self, limit: str) -> Resource | None:
-        """The resource that counts against ``limit``, built in or custom."""
+        """Return the resource that counts against ``limit``, built in or custom."""
         return counted_resource(limit) or self._custom.by_name(limit.removeprefix("count/"))
 
     async def reconcile(self, key: Key) -> RequeueAfter | AwaitChange:
@@ -106,7 +106,7 @@ class ResourceQuotaController(Controller):
         return RequeueAfter(RESYNC_SECONDS)
 
     def _follow(self, resource: Resource) -> Informer[Any]:
-        """The informer of a resource that some quota counts; it wakes the quotas from then on."""
+        """Return the informer of a resource that some quota counts; it wakes the quotas from then on."""
         informer = self._counted.get(resource)
         if informer is None:
             informer = self._counted[resource] = self._informers.informer(resource.type)

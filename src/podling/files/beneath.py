@@ -52,7 +52,7 @@ def make_directory_beneath(root: Path, part: str) -> None:
 
 
 def path_of(descriptor: int) -> str:
-    """The path of what is open. It may be another's by the time that it is used."""
+    """Return the path of what is open. It may be another's by the time that it is used."""
     return os.readlink(f"/proc/self/fd/{descriptor}")
 
 
@@ -65,7 +65,7 @@ def _opened(descriptor: int) -> Iterator[int]:
 
 
 def _components(top: int, part: str) -> list[str]:
-    """The names that lead from ``top`` to what the kernel finds at ``part``, without any link."""
+    """Return the names that lead from ``top`` to what the kernel finds at ``part``, without any link."""
     if "\0" in part:
         raise OSError(errno.EINVAL, "the path holds a NUL", part)
     with _opened(os.open(part or ".", os.O_PATH | os.O_CLOEXEC, dir_fd=top)) as proposal:
@@ -78,7 +78,7 @@ def _components(top: int, part: str) -> list[str]:
 
 
 def _without_links(top: int, names: Sequence[str]) -> int:
-    """A descriptor of what ``names`` lead to from ``top``. Raises ``ELOOP`` for a link among them."""
+    """Return a descriptor of what ``names`` lead to from ``top``. Raises ``ELOOP`` for a link among them."""
     here = os.dup(top)
     for position, name in enumerate(names):
         with _opened(here):

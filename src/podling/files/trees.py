@@ -82,7 +82,7 @@ def walk(path: Path) -> Iterator[tuple[int, str, os.stat_result]]:
 
 
 def _next_directory(here: int, level: _Level) -> tuple[str, int] | None:
-    """The next directory in ``here`` that can be opened, with its name."""
+    """Return the next directory in ``here`` that can be opened, with its name."""
     while level.waiting:
         name = level.waiting.pop()
         with suppress(OSError):
@@ -91,7 +91,7 @@ def _next_directory(here: int, level: _Level) -> tuple[str, int] | None:
 
 
 def _climbed(top: int, here: int, levels: list[_Level]) -> int:
-    """The directory above ``here``, which leaves ``levels``.
+    """Return the directory above ``here``, which leaves ``levels``.
 
     If it is another one by now, the way is gone again from the top, as far as it is still there.
     """

@@ -29,7 +29,7 @@ class Wanted(Struct, frozen=True):
 
 
 def pem_of(encoded: str | None) -> bytes:
-    """A ``[]byte`` field of the API as bytes; empty where it is no base64."""
+    """Return a ``[]byte`` field of the API as bytes; empty where it is no base64."""
     try:
         return base64.b64decode(encoded or "", validate=True)
     except binascii.Error:
@@ -37,7 +37,7 @@ def pem_of(encoded: str | None) -> bytes:
 
 
 def request_block(pem: bytes) -> bytes:
-    """The first PEM block, which must be a request. Raises ``ValueError``."""
+    """Return the first PEM block, which must be a request. Raises ``ValueError``."""
     found = BLOCK.search(pem)
     if found is None or found[1] != REQUEST:
         raise ValueError(NOT_A_REQUEST)

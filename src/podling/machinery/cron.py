@@ -51,7 +51,7 @@ class Schedule(Struct, frozen=True):
     zone: tzinfo = UTC
 
     def next_after(self, moment: datetime) -> datetime | None:
-        """The first due time after ``moment``, in UTC; None if there is none within five years."""
+        """Return the first due time after ``moment``, in UTC; None if there is none within five years."""
         if self.every_seconds:
             return moment.replace(microsecond=0) + timedelta(seconds=self.every_seconds)
         time = moment.astimezone(UTC).replace(second=0, microsecond=0) + timedelta(minutes=1)
@@ -87,7 +87,7 @@ class Schedule(Struct, frozen=True):
 
 
 def time_zone(name: str | None) -> tzinfo:
-    """The zone of that name, UTC without one. Raises ``ScheduleError``."""
+    """Return the zone of that name, UTC without one. Raises ``ScheduleError``."""
     if not name:
         return UTC
     try:
@@ -99,7 +99,7 @@ def time_zone(name: str | None) -> tzinfo:
 
 
 def parse(text: str, zone: tzinfo = UTC) -> Schedule:
-    """The schedule that ``text`` spells; ``TZ=`` or ``CRON_TZ=`` before it goes before ``zone``.
+    """Return the schedule that ``text`` spells; ``TZ=`` or ``CRON_TZ=`` before it goes before ``zone``.
 
     Raises ``ScheduleError``.
     """
@@ -150,7 +150,7 @@ def _every(text: str) -> int:
 def _field(
     text: str, low: int, high: int, names: Mapping[str, int] = MappingProxyType({})
 ) -> tuple[frozenset[int], bool]:
-    """The values that a field allows, and whether it says nothing at all."""
+    """Return the values that a field allows, and whether it says nothing at all."""
     found: set[int] = set()
     star = False
     for part in filter(None, text.split(",")):

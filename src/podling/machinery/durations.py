@@ -10,7 +10,7 @@ _UNIT = re.compile(r"[^0-9.]*")
 
 
 def seconds_of(text: str) -> float:
-    """The seconds of ``1h30m`` and its like. Raises ``ValueError`` in Go's words."""
+    """Return the seconds of ``1h30m`` and its like. Raises ``ValueError`` in Go's words."""
     rest = text[1:] if text[:1] in ("+", "-") else text
     sign = -1 if text.startswith("-") else 1
     if rest == "0":

@@ -37,13 +37,13 @@ class ApiError(Exception):
 
 
 def failure(code: int, reason: str, message: str, details: StatusDetails | None = None) -> ApiError:
-    """An error with any code and reason; the named constructors below are preferred."""
+    """Return an error with any code and reason; the named constructors below are preferred."""
     status = Status(status="Failure", code=code, reason=reason, message=message, details=details)
     return ApiError(status)
 
 
 def qualified(resource: str, group: str) -> str:
-    """A resource with its group, as messages name it: ``pods``, ``deployments.apps``."""
+    """Return a resource with its group, as messages name it: ``pods``, ``deployments.apps``."""
     return f"{resource}.{group}" if group else resource
 
 

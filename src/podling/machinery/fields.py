@@ -160,7 +160,7 @@ class FieldError:
                 raise TooManyErrors
 
     def body(self) -> str:
-        """The error without its field: the cause's ``message`` on the wire."""
+        """Return the error without its field: the cause's ``message`` on the wire."""
         title = _TITLES[self.type]
         bare = self.type in _WITHOUT_VALUE or self.value is OMITTED
         text = title if bare else f"{title}: {_render(self.value)}"

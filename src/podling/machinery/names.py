@@ -143,7 +143,7 @@ def dns_subdomain_errors(value: str) -> list[str]:
 
 
 def dns_subdomain_with_underscore_errors(value: str) -> list[str]:
-    """A subdomain that may hold underscores: search domains of a pod's DNS."""
+    """Return a subdomain that may hold underscores: search domains of a pod's DNS."""
     errors = _longer_than(value, DNS_SUBDOMAIN_MAX_LENGTH)
     if not _is_subdomain_underscore(value):
         errors.append(regex_error(_SUBDOMAIN_UNDERSCORE_TEXT, _SUBDOMAIN_UNDERSCORE, "example.com"))
@@ -267,7 +267,7 @@ def http_header_name_errors(value: str) -> list[str]:
 
 
 def http_path_errors(value: str) -> list[str]:
-    """The path after a domain: what a URL may hold unescaped."""
+    """Return the path after a domain: what a URL may hold unescaped."""
     return [] if _is_http_path(value) else [regex_error("Invalid path", _HTTP_PATH)]
 
 
@@ -279,7 +279,7 @@ def _without_leading_zeros(value: str) -> str:
 
 
 def parse_ip(value: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
-    """The address, read as leniently as Kubernetes does (leading zeros); None if it is none."""
+    """Return the address, read as leniently as Kubernetes does (leading zeros); None if it is none."""
     if "%" in value or not value.isascii():
         return None
     try:
@@ -289,7 +289,7 @@ def parse_ip(value: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None
 
 
 def parse_cidr(value: str) -> ipaddress.IPv4Interface | ipaddress.IPv6Interface | None:
-    """The address with its prefix length; None if ``value`` is not a CIDR block."""
+    """Return the address with its prefix length; None if ``value`` is not a CIDR block."""
     address, slash, length = value.partition("/")
     if not slash or not length.isdigit() or not length.isascii() or parse_ip(address) is None:
         return None
@@ -300,7 +300,7 @@ def parse_cidr(value: str) -> ipaddress.IPv4Interface | ipaddress.IPv6Interface 
 
 
 def ip_errors(value: str) -> list[str]:
-    """An address in a field that is older than the rules for addresses: readable, in one way only."""
+    """Return an address in a field that is older than the rules for addresses: readable, in one way only."""
     parsed = parse_ip(value)
     if parsed is None:
         return [_IP_TEXT]
@@ -312,12 +312,12 @@ def ip_errors(value: str) -> list[str]:
 
 
 def canonical_ip_errors(value: str) -> list[str]:
-    """An address in a newer field: written the one way that RFC 5952 recommends."""
+    """Return an address in a newer field: written the one way that RFC 5952 recommends."""
     return ip_errors(value) or _not_canonical(value, str(parse_ip(value)))
 
 
 def cidr_errors(value: str) -> list[str]:
-    """A block in a field that is older than the rules for blocks."""
+    """Return a block in a field that is older than the rules for blocks."""
     parsed = parse_cidr(value)
     if parsed is None:
         return [_CIDR_TEXT]

@@ -57,7 +57,7 @@ def is_pod_level_resource(name: str) -> bool:
 
 
 def regular_and_init(spec: PodSpec) -> Iterator[Container]:
-    """Every container but the ephemeral ones, init containers first."""
+    """Yield every container but the ephemeral ones, init containers first."""
     yield from spec.init_containers
     yield from spec.containers
 
@@ -92,7 +92,7 @@ def qos_class(spec: PodSpec) -> str:
 
 
 def qos_class_of(pod: Pod) -> str:
-    """The class recorded in the status, or, for a pod that has none yet, the one it would get."""
+    """Return the class recorded in the status, or, for a pod that has none yet, the one it would get."""
     return pod.status.qos_class or qos_class(pod.spec)
 
 
@@ -115,12 +115,12 @@ def pod_limits(spec: PodSpec) -> Resources:
 
 
 def container_requests_total(spec: PodSpec) -> Resources:
-    """The containers' requests alone: without pod-level resources and overhead."""
+    """Return the containers' requests alone: without pod-level resources and overhead."""
     return _aggregate(spec, "requests")
 
 
 def container_limits_total(spec: PodSpec) -> Resources:
-    """The containers' limits alone: without pod-level resources and overhead."""
+    """Return the containers' limits alone: without pod-level resources and overhead."""
     return _aggregate(spec, "limits")
 
 
@@ -146,7 +146,7 @@ def is_critical(pod: Pod) -> bool:
 
 
 def condition(pod: Pod, type_: str) -> PodCondition | None:
-    """The pod's condition of that type, if it has one."""
+    """Return the pod's condition of that type, if it has one."""
     return next((found for found in pod.status.conditions if found.type == type_), None)
 
 

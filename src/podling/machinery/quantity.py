@@ -114,13 +114,13 @@ def _bounded(amount: int) -> int:
 
 
 def of(units: int, format: Format = Format.DECIMAL_SI) -> Quantity:
-    """A whole number of units."""
+    """Return a whole number of units."""
     return Quantity(units * NANO, format)
 
 
 @cached_by_text(4096)
 def parse(text: str) -> Quantity:
-    """The amount that ``text`` says. Raises ValueError with Kubernetes' words."""
+    """Return the amount that ``text`` says. Raises ValueError with Kubernetes' words."""
     parts = _parts(text)
     if parts is None:
         raise ValueError(FORMAT_ERROR)
@@ -189,7 +189,7 @@ def _with_binary_suffix(units: int) -> str:
 
 @cached_by_text(4096)
 def canonical(text: str) -> str:
-    """The one way to write the same amount in the same family. Raises ValueError."""
+    """Return the one way to write the same amount in the same family. Raises ValueError."""
     return str(parse(text))
 
 
@@ -201,10 +201,10 @@ def canonical_milli(text: str) -> str:
 
 
 def value(text: str) -> int:
-    """The amount in whole units, rounded away from zero: bytes. Raises ValueError."""
+    """Return the amount in whole units, rounded away from zero: bytes. Raises ValueError."""
     return parse(text).value
 
 
 def milli_value(text: str) -> int:
-    """The amount in thousandths, rounded away from zero: millicores. Raises ValueError."""
+    """Return the amount in thousandths, rounded away from zero: millicores. Raises ValueError."""
     return parse(text).milli_value

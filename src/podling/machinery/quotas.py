@@ -177,7 +177,7 @@ def unspecified(pod: Pod, hard: Iterable[str]) -> dict[str, list[str]]:
 
 
 def total(each: Iterable[Resources], names: Iterable[str]) -> Resources:
-    """The sum of several usages, for these names only."""
+    """Return the sum of several usages, for these names only."""
     found: Resources = dict.fromkeys(names, ZERO)
     for one in each:
         for name in found:

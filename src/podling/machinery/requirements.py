@@ -82,7 +82,7 @@ class Requirement(Struct, frozen=True):
 def requirement(
     key: str, operator: Operator, values: Iterable[str] = (), path: fields.Path | None = None
 ) -> Requirement:
-    """A requirement whose key and values are checked. Raises SelectorError."""
+    """Return a requirement whose key and values are checked. Raises SelectorError."""
     path = path or fields.Path()
     where, found = path.child("values"), tuple(dict.fromkeys(values))
     problems = key_errors(key, path) + _count_errors(operator, found, where)

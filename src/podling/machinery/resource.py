@@ -79,7 +79,7 @@ class Resource:
         return self.storage or self
 
     def path(self, namespace: str | None = None, name: str = "", subresource: str = "") -> str:
-        """The URL path of the collection, or of one object, or of a part of it."""
+        """Return the URL path of the collection, or of one object, or of a part of it."""
         parts = ["/apis", self.group, self.version] if self.group else ["/api", self.version]
         if self.namespaced and namespace:
             parts += ["namespaces", namespace]
@@ -93,7 +93,7 @@ class Resource:
         return f"/registry/{stored.group}/{stored.plural}/" if stored.group else f"/registry/{stored.plural}/"
 
     def key(self, namespace: str | None, name: str) -> str:
-        """The store key of one object."""
+        """Return the store key of one object."""
         return f"{self.key_prefix}{namespace}/{name}" if self.namespaced else self.key_prefix + name
 
     def namespace_prefix(self, namespace: str | None) -> str:
@@ -102,13 +102,13 @@ class Resource:
 
 
 def module_of(group: str, version: str) -> str:
-    """The name of the module that holds the types of a group and version."""
+    """Return the name of the module that holds the types of a group and version."""
     base = {"": "core", "internal.apiserver.k8s.io": "apiserverinternal"}.get(group, group.partition(".")[0])
     return f"podling.api.{base}_{version}"
 
 
 def type_of(group: str, version: str, kind: str) -> type[Any]:
-    """The struct of any kind of the API, served or not. Raises LookupError for an unknown one."""
+    """Return the struct of any kind of the API, served or not. Raises LookupError for an unknown one."""
     try:
         found = getattr(importlib.import_module(module_of(group, version)), kind)
         known = found.group_version_kind == (group, version, kind)

@@ -31,17 +31,17 @@ _BY_KIND = {(each.group, each.version, each.kind): each for each in RESOURCES}
 
 
 def by_path(group: str, version: str, plural: str) -> Resource | None:
-    """The resource that a URL names, or None."""
+    """Return the resource that a URL names, or None."""
     return _BY_PATH.get((group, version, plural))
 
 
 def by_kind(group: str, version: str, kind: str) -> Resource | None:
-    """The resource of a kind, or None: ``apiVersion`` and ``kind`` of a manifest."""
+    """Return the resource of a kind, or None: ``apiVersion`` and ``kind`` of a manifest."""
     return _BY_KIND.get((group, version, kind))
 
 
 def resource_of(type_: type[Any]) -> Resource:
-    """The resource of a struct type. Raises LookupError for types that no resource has."""
+    """Return the resource of a struct type. Raises LookupError for types that no resource has."""
     known = _BY_TYPE.get(type_)
     if known is not None:
         return known
@@ -63,7 +63,7 @@ def split_group_version(api_version: str) -> tuple[str, str]:
 
 
 def preferred_versions() -> dict[str, str]:
-    """The preferred version of each group, groups in the order of ``RESOURCES``."""
+    """Return the preferred version of each group, groups in the order of ``RESOURCES``."""
     versions: dict[str, str] = {}
     for resource in RESOURCES:
         versions.setdefault(resource.group, resource.version)
@@ -71,7 +71,7 @@ def preferred_versions() -> dict[str, str]:
 
 
 def group_versions() -> dict[str, tuple[str, ...]]:
-    """All served versions of each group, the preferred one first."""
+    """Return all served versions of each group, the preferred one first."""
     found: dict[str, dict[str, None]] = {}
     for resource in RESOURCES:
         found.setdefault(resource.group, {})[resource.version] = None

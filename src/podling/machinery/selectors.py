@@ -80,7 +80,7 @@ def parse_label_selector(text: str) -> LabelSelector:
 
 
 def from_label_selector(selector: meta_v1.LabelSelector | None) -> LabelSelector:
-    """The selector in an object's spec: absent selects nothing, empty everything.
+    """Return the selector in an object's spec: absent selects nothing, empty everything.
 
     Raises SelectorError.
     """

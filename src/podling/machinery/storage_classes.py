@@ -12,12 +12,12 @@ BETA_CLASS = "volume.beta.kubernetes.io/storage-class"
 
 
 def class_of(obj: PersistentVolume | PersistentVolumeClaim) -> str:
-    """The storage class; empty for none."""
+    """Return the storage class; empty for none."""
     return obj.metadata.annotations.get(BETA_CLASS, obj.spec.storage_class_name or "")
 
 
 def attributes_classes_of(claim: PersistentVolumeClaim) -> set[str]:
-    """The VolumeAttributesClasses that a claim has, wants or is on its way to."""
+    """Return the VolumeAttributesClasses that a claim has, wants or is on its way to."""
     status = claim.status
     target = (
         status.modify_volume_status.target_volume_attributes_class_name

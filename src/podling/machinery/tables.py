@@ -45,12 +45,12 @@ DEFAULT_COLUMNS = (NAME, AGE)
 
 
 def default_cells(obj: Any, now: datetime) -> tuple[str, ...]:
-    """The cells of ``DEFAULT_COLUMNS``."""
+    """Return the cells of ``DEFAULT_COLUMNS``."""
     return obj.metadata.name or "", translate_timestamp_since(obj.metadata.creation_timestamp, now)
 
 
 def check_include_object(text: str) -> str:
-    """The ``includeObject`` parameter, with its default. Raises ``ApiError`` 400."""
+    """Return the ``includeObject`` parameter, with its default. Raises ``ApiError`` 400."""
     if text not in ("", "None", "Metadata", "Object"):
         why = "must be 'Metadata', 'Object', 'None', or empty"
         wrong = fields.invalid(fields.Path("includeObject"), text, why)

@@ -58,7 +58,7 @@ class Bridge:
         _no_ipv6(self.name)
 
     def _settings(self) -> list[tuple[str, str]]:
-        """The kernel's settings that pods need. ``route_localnet`` lets host ports answer on loopback;
+        """Return the kernel's settings that pods need. ``route_localnet`` lets host ports answer on loopback;
         ``firewall`` keeps pods from using it. Redirects would lead past the node's address translation."""
         own = f"{_IPV4}/{self.name}"
         return [

@@ -24,7 +24,7 @@ FAMILIES = ("ip", "bridge")
 def ruleset(
     table: str, bridge: str, cluster: IPv4Network, subnet: IPv4Network, leases: Iterable[Lease]
 ) -> str:
-    """The table as text for ``nft -f``.
+    """Return the table as text for ``nft -f``.
 
     * Pods' traffic to anywhere outside the cluster leaves with the node's address.
     * A host port is answered on the node's addresses from outside, from pods and from the node itself,

@@ -25,7 +25,7 @@ class Lease(Struct, frozen=True, kw_only=True):
 
 
 def choose_subnet(pool: IPv4Network, prefix: int, taken: Iterable[IPv4Network]) -> IPv4Network:
-    """The first subnet of ``pool`` that overlaps nothing in ``taken``. Raises ``RuntimeFailure``."""
+    """Return the first subnet of ``pool`` that overlaps nothing in ``taken``. Raises ``RuntimeFailure``."""
     used = list(taken)
     for subnet in pool.subnets(new_prefix=max(prefix, pool.prefixlen)):
         if not any(subnet.overlaps(other) for other in used):
@@ -34,7 +34,7 @@ def choose_subnet(pool: IPv4Network, prefix: int, taken: Iterable[IPv4Network]) 
 
 
 def choose_address(subnet: IPv4Network, leased: Collection[str], last: str) -> IPv4Address:
-    """The next free address after ``last``, around the end. Raises ``RuntimeFailure`` when full.
+    """Return the next free address after ``last``, around the end. Raises ``RuntimeFailure`` when full.
 
     The subnet's first address is the gateway's; its own and its broadcast address are never leased.
     """
@@ -49,7 +49,7 @@ def choose_address(subnet: IPv4Network, leased: Collection[str], last: str) -> I
 
 
 def parse_routes(text: str) -> list[IPv4Network]:
-    """The networks that /proc/net/route knows, but for the default route."""
+    """Return the networks that /proc/net/route knows, but for the default route."""
     networks = []
     for line in text.splitlines()[1:]:
         fields = line.split()

@@ -103,7 +103,7 @@ def _link(index: int = 0, *, up: bool = False) -> bytes:
 
 
 def add_bridge(name: str, address: bytes, mtu: int) -> Message:
-    """A bridge that is up; ``address`` is its hardware address, which then never changes."""
+    """Return a bridge that is up; ``address`` is its hardware address, which then never changes."""
     kind = attribute(_IFLA_LINKINFO, _text(_IFLA_INFO_KIND, "bridge"))
     body = _link(up=True) + _text(_IFLA_IFNAME, name) + attribute(_IFLA_ADDRESS, address)
     return Message(RTM_NEWLINK, _NLM_F_CREATE | _NLM_F_EXCL, body + _number(_IFLA_MTU, mtu) + kind, name)

@@ -203,7 +203,7 @@ class BridgeNetwork:
                 self._leases.give_back(lease.sandbox_id)
 
     def _chosen_subnet(self) -> IPv4Network:
-        """The subnet wanted, else the one of the last run, else a free one, which is remembered."""
+        """Return the subnet wanted, else the one of the last run, else a free one, which is remembered."""
         file = self._state / "subnet"
         if self._wanted is not None:
             return self._wanted
@@ -275,7 +275,7 @@ class BridgeNetwork:
 
 
 def uplink_mtu() -> int:
-    """The packet size of the interface that leads out, so that pods' packets fit through it."""
+    """Return the packet size of the interface that leads out, so that pods' packets fit through it."""
     for line in Path("/proc/net/route").read_text().splitlines()[1:]:
         fields = line.split()
         if fields[1] == "00000000" and fields[7] == "00000000":

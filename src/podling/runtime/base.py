@@ -174,7 +174,7 @@ class AnswersProbes(Protocol):
     """A runtime whose containers have no sockets and answer network probes themselves."""
 
     async def probe(self, container_id: str, kind: str, target: str) -> ProbeAnswer | None:
-        """The answer to a probe, or None: then it must be made over the network after all.
+        """Return the answer to a probe, or None: then it must be made over the network after all.
 
         ``kind`` is ``http``, ``tcp`` or ``grpc``; ``target`` is ``<port><path>``, ``<port>`` or
         ``<port>/<service>``. The caller's timeout applies.

@@ -48,7 +48,7 @@ class ImageService(Protocol):
     """
 
     async def image_status(self, name: str) -> Image | None:
-        """The image by name, digest or id, or None. Raises ``ImageFailure`` (``InvalidImageName``)."""
+        """Return the image by name, digest or id, or None. Raises ``ImageFailure`` (``InvalidImageName``)."""
         ...
 
     async def pull(self, name: str, credentials: Sequence[Credentials] = (), *, platform: str = "") -> Image:

@@ -12,7 +12,7 @@ KILLED_BASE = 128
 
 
 def signal_number(name: str) -> int:
-    """The number of the signal ``name``; raises ``RuntimeFailure`` for one that does not exist."""
+    """Return the number of the signal ``name``; raises ``RuntimeFailure`` for one that does not exist."""
     text = name.strip().upper().removeprefix("SIG")
     if is_number(text) and 1 <= int(text) <= signal.NSIG - 1:
         return int(text)

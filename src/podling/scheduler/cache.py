@@ -81,7 +81,7 @@ class Cache:
         return self._present_rows
 
     def row_of(self, name: str) -> int | None:
-        """The row of a node that is there."""
+        """Return the row of a node that is there."""
         row = self._row_of.get(name)
         return None if row is None or self._nodes[row] is None else row
 
@@ -163,13 +163,13 @@ class Cache:
         return port.address in addresses or ANY_ADDRESS in addresses
 
     def rows_using(self, port: HostPort) -> Iterator[int]:
-        """The rows on which this port is taken."""
+        """Yield the rows on which this port is taken."""
         for row in self._ports.get((port.protocol, port.port), ()):
             if self.port_taken(row, port):
                 yield row
 
     def image_rows(self, name: str) -> Mapping[int, int]:
-        """The rows that have an image, with its size there."""
+        """Return the rows that have an image, with its size there."""
         return self._images.get(name, {})
 
     # Inside

@@ -62,7 +62,7 @@ class Diagnosis:
     resolvable_parts: list[Rows] = field(default_factory=list)
 
     def resolvable(self) -> list[int]:
-        """The rows where removing pods could help, each once, in order."""
+        """Return the rows where removing pods could help, each once, in order."""
         return sorted({row for part in self.resolvable_parts for row in part.tolist()})
 
     def message(self, preemption: str = "") -> str:
@@ -79,7 +79,7 @@ def decide(
     choose: Choose,
     ended: Ended = _unheard,
 ) -> Placement | Diagnosis:
-    """The best node for the pod, or why there is none."""
+    """Return the best node for the pod, or why there is none."""
     diagnosis = Diagnosis(len(cache.rows))
     if not diagnosis.total:
         return diagnosis
@@ -124,7 +124,7 @@ def feasible(
 
 
 def scores(pod: PodFacts, cache: Cache, plugins: Sequence[Plugin], rows: Rows) -> Scores:
-    """The weighted sum over all plugins."""
+    """Return the weighted sum over all plugins."""
     total: Scores = np.zeros(len(rows), np.int64)
     for plugin in plugins:
         if plugin.weight:
@@ -135,7 +135,7 @@ def scores(pod: PodFacts, cache: Cache, plugins: Sequence[Plugin], rows: Rows) -
 
 
 def respected_nominations(pod: PodFacts, nominated: Iterable[Nominated]) -> list[Nominated]:
-    """The nominations that this pod may not ignore."""
+    """Return the nominations that this pod may not ignore."""
     return [each for each in nominated if each.facts.priority >= pod.priority and each.facts.uid != pod.uid]
 
 

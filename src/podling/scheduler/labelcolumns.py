@@ -61,12 +61,12 @@ class LabelColumns:
                 column.codes[row] = column.encode(value)
 
     def codes(self, key: str, rows: Rows) -> Codes:
-        """The codes of a label; equal codes mean equal values."""
+        """Return the codes of a label; equal codes mean equal values."""
         column = self._columns.get(key)
         return np.full(len(rows), ABSENT, np.int32) if column is None else column.codes[rows]
 
     def distinct(self, key: str) -> int:
-        """An upper bound of the codes of a label."""
+        """Return an upper bound of the codes of a label."""
         column = self._columns.get(key)
         return len(column.values) if column else 0
 

@@ -30,7 +30,7 @@ def fit_error(total: int, reasons: Mapping[str, int], *, hopeless: str = "", pre
 
 
 def not_in_candidates(plugins: list[str]) -> str:
-    """The reason of nodes that a plugin ruled out before any filter saw them."""
+    """Return the reason of nodes that a plugin ruled out before any filter saw them."""
     return f"node(s) didn't satisfy plugin(s) [{' '.join(sorted(plugins))}]"
 
 

@@ -110,7 +110,7 @@ class SchedulerMetrics:
         found.observe(seconds)
 
     def collect(self) -> Iterator[Any]:
-        """The families, as ``prometheus_client`` collectors give them."""
+        """Yield the families, as ``prometheus_client`` collectors give them."""
         yield from self._collect_attempts()
         yield from self._collect_preemptions()
         yield from self._collect_queue()

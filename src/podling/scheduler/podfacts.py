@@ -95,7 +95,7 @@ def facts_of(pod: Pod) -> PodFacts:
 
 
 def amounts(spec: PodSpec) -> dict[str, int]:
-    """The pod's requests as numbers, without zeros."""
+    """Return the pod's requests as numbers, without zeros."""
     found = {
         name: min(value.milli_value if name == "cpu" else value.value, AMOUNT_MAX)
         for name, value in pod_requests(spec).items()

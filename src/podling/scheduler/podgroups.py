@@ -74,7 +74,7 @@ class PodGroups:
         return self._groups.values()
 
     def with_affinity(self) -> Iterable[PodGroup]:
-        """The groups whose pods have an opinion on their neighbours."""
+        """Return the groups whose pods have an opinion on their neighbours."""
         return self._with_affinity.values()
 
     def in_namespace(self, namespace: str) -> Iterable[PodGroup]:

@@ -120,7 +120,7 @@ class SchedulingQueue:
         return found[0] if found else None
 
     def pods(self) -> Iterator[PodFacts]:
-        """Every pod that waits, in no particular order of merit."""
+        """Return every pod that waits, in no particular order of merit."""
         return (waiting.facts for _, waiting in self._places.values())
 
     def places(self) -> Iterable[tuple[Place, Waiting]]:
@@ -128,11 +128,11 @@ class SchedulingQueue:
         return self._places.values()
 
     def unschedulable(self) -> tuple[Waiting, ...]:
-        """The pods that wait for a change, oldest first."""
+        """Return the pods that wait for a change, oldest first."""
         return tuple(self._stuck.values())
 
     def unschedulable_by(self) -> list[tuple[frozenset[str], tuple[Waiting, ...]]]:
-        """The same, grouped by the plugins that rejected them."""
+        """Return the same, grouped by the plugins that rejected them."""
         return [(names, tuple(self._stuck[uid] for uid in uids)) for names, uids in self._stuck_by.items()]
 
     def add(self, facts: PodFacts, now: float) -> None:
@@ -165,7 +165,7 @@ class SchedulingQueue:
         self._unstick(uid)
 
     def pop(self, now: float) -> Waiting | None:
-        """The pod to try next, which leaves the queue; None when there is none yet."""
+        """Return the pod to try next, which leaves the queue; None when there is none yet."""
         self.advance(now)
         while self._active:
             waiting = heapq.heappop(self._active)[-1]

@@ -93,7 +93,7 @@ def _merged(old: Report, new: Report) -> Report:
 
 
 def status_patch(pod: Pod, report: Report, now: datetime) -> dict[str, Any]:
-    """The strategic merge patch of the pod's status; empty when it says all that already."""
+    """Return the strategic merge patch of the pod's status; empty when it says all that already."""
     patch: dict[str, Any] = {}
     old = condition(pod, "PodScheduled")
     wanted = ("False", report.reason, report.message, pod.metadata.generation)

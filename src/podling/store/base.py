@@ -131,7 +131,7 @@ class Watch(Protocol):
     def __aiter__(self) -> AsyncIterator[Event]: ...
 
     async def __anext__(self) -> Event:
-        """The next event. Raises ``WatchOverflow`` when cut off, ``StopAsyncIteration`` when closed.
+        """Return the next event. Raises ``WatchOverflow`` when cut off, ``StopAsyncIteration`` when closed.
 
         One reader at a time; giving up waiting (cancellation) loses nothing.
         """
@@ -188,7 +188,7 @@ class Store(Protocol):
         ...
 
     def history_beyond(self, size_bytes: int) -> int:
-        """The revision to compact to, so that history keeps at most ``size_bytes``."""
+        """Return the revision to compact to, so that history keeps at most ``size_bytes``."""
         ...
 
     async def get(self, key: str) -> Entry | None: ...
@@ -228,7 +228,7 @@ class Store(Protocol):
         ...
 
     def watch(self, prefix: str, *, after: int) -> Watch:
-        """Every change under ``prefix`` with a revision above ``after``.
+        """Return every change under ``prefix`` with a revision above ``after``.
 
         Raises ``Compacted``, ``FutureRevision`` or ``StoreClosed`` at once.
         """

@@ -44,11 +44,11 @@ class History:
             raise Compacted(revision, self.compacted)
 
     def after(self, revision: int) -> Iterator[Event]:
-        """The events with a revision above ``revision``, which must not be compacted."""
+        """Return the events with a revision above ``revision``, which must not be compacted."""
         return islice(self._events, revision - self.compacted, None)
 
     def up_to(self, revision: int) -> Iterator[Event]:
-        """The kept events with a revision of at most ``revision``."""
+        """Return the kept events with a revision of at most ``revision``."""
         return islice(self._events, max(revision - self.compacted, 0))
 
     def replaced_since(self, revision: int, prefix: str) -> dict[str, Entry | None]:
@@ -68,7 +68,7 @@ class History:
             self.compacted = revision
 
     def beyond(self, size_bytes: int) -> int:
-        """The revision up to which events have to go, so that at most ``size_bytes`` are kept."""
+        """Return the revision up to which events have to go, so that at most ``size_bytes`` are kept."""
         left, revision = self.size_bytes, self.compacted
         for event in self._events:
             if left <= size_bytes:

@@ -183,7 +183,7 @@ class _Channel:
         self._trim_at = max(TRIM_AT_LEAST, min(2 * kept, self._capacity), kept + TRIM_AT_LEAST)
 
     def _oldest_kept(self) -> int:
-        """The first position of which the log keeps everything that comes after it."""
+        """Return the first position of which the log keeps everything that comes after it."""
         position, left = self.end, CAPACITY_BYTES
         for event in reversed(self._log):
             left -= len(event.entry.value)

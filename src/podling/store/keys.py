@@ -29,7 +29,7 @@ def prefix_end(prefix: str) -> str | None:
 
 
 def just_after(key: str) -> str:
-    """The smallest key greater than ``key``."""
+    """Return the smallest key greater than ``key``."""
     return key + "\0"
 
 
@@ -81,7 +81,7 @@ class SortedKeys:
         return sum(len(block) for block in self._blocks[start:end]) - first + last
 
     def between(self, low: str, high: str | None) -> Iterator[str]:
-        """The keys in the range, in order."""
+        """Return the keys in the range, in order."""
         start, first = self._position(low)
         end, last = self._position(high)
         if start >= end:

@@ -186,7 +186,7 @@ class LogFile:
 
 
 def replaced_rows(revision: int, deleted: bool, previous: Entry | None) -> Iterator[int]:
-    """The rows that a change makes superfluous once its revision is compacted."""
+    """Yield the rows that a change makes superfluous once its revision is compacted."""
     if previous is not None:
         yield previous.revision
     if deleted:

@@ -75,7 +75,7 @@ class State:
         return Event(EventType.PUT, Entry(key, value, revision, created, memo), previous)
 
     def delete_event(self, key: str, encode: Encode | None, expect: int, revision: int) -> Event:
-        """The change that a deletion would make at ``revision``. Raises ``Conflict``."""
+        """Return the change that a deletion would make at ``revision``. Raises ``Conflict``."""
         previous = self._expected(key, expect)
         if previous is None:
             raise Conflict(key, expect, 0)

@@ -137,7 +137,7 @@ class Decoder:
                 frames.append(frame)
 
     def _take_data(self, begun: Data) -> Data:
-        """The received part of a data frame; only its last part ends the stream."""
+        """Return the received part of a data frame; only its last part ends the stream."""
         content = bytes(self._waiting[: self._left])
         del self._waiting[: self._left]
         self._left -= len(content)
@@ -171,7 +171,7 @@ class Decoder:
         return None
 
     def _opened(self, stream: int, headers: Mapping[str, str], flags: int) -> SynStream:
-        """A stream of the client's: their numbers are odd and grow."""
+        """Return a stream of the client's: their numbers are odd and grow."""
         if not stream % 2 or stream <= self._last_stream:
             raise SpdyError(f"stream {stream} opened after stream {self._last_stream}")
         self._last_stream = stream

@@ -37,7 +37,7 @@ class RawConnection(Protocol):
     """Bytes both ways."""
 
     async def receive(self) -> bytes:
-        """The next bytes, as they come; empty at the end."""
+        """Return the next bytes, as they come; empty at the end."""
         ...
 
     async def send(self, data: bytes) -> None:
@@ -249,6 +249,6 @@ async def open_upgrade(
 
 
 async def _body(reader: asyncio.StreamReader, headers: Mapping[str, str]) -> bytes:
-    """The body of a refusal, which servers send with its length."""
+    """Return the body of a refusal, which servers send with its length."""
     length = headers.get("content-length", "0")
     return await reader.readexactly(min(int(length), HEAD_MAX)) if is_number(length) else b""

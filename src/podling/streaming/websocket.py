@@ -54,7 +54,7 @@ Event = Part | Ping | Close
 
 
 def frame(opcode: int, data: bytes) -> bytes:
-    """An unfragmented frame as servers send it, without a mask."""
+    """Return an unfragmented frame as servers send it, without a mask."""
     length = len(data)
     if length <= CONTROL_MAX:
         return struct.pack(">BB", 0x80 | opcode, length) + data
@@ -177,7 +177,7 @@ class Decoder:
 
 
 def _close_code(data: bytes) -> int:
-    """The status of a close frame. Raises ``WebSocketError``."""
+    """Return the status of a close frame. Raises ``WebSocketError``."""
     if not data:
         return NORMAL
     code = int.from_bytes(data[:2], "big")

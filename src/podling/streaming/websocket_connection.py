@@ -120,7 +120,7 @@ def is_websocket_request(request: web.BaseRequest) -> bool:
 
 
 def offered_protocols(request: web.BaseRequest) -> list[str]:
-    """The subprotocols that the client offers, its favourite first."""
+    """Return the subprotocols that the client offers, its favourite first."""
     texts = ",".join(request.headers.getall(PROTOCOLS_HEADER, ()))
     return [name.strip() for name in texts.split(",") if name.strip()]
 

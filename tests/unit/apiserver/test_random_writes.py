@@ -74,7 +74,7 @@ PROPERTY = settings(
 
 
 def tree(said: Values, **more: Any) -> dict[str, Any]:
-    """An object that says this."""
+    """Return an object that says this."""
     root: dict[str, Any] = {"apiVersion": "example.com/v1", "kind": "Widget", **more}
     for leaf, value in said.items():
         *steps, last = leaf.split(".")
@@ -97,7 +97,7 @@ def leaves_of(obj: Any) -> Values:
 
 
 def record_of(obj: Any) -> dict[str, tuple[set[Leaf], int | None]]:
-    """The leaves and the second of each entry that has any."""
+    """Return the leaves and the second of each entry that has any."""
     found = {}
     for each in obj.metadata.managed_fields:
         name = " ".join(filter(None, (each.manager, each.operation, each.subresource)))
@@ -144,7 +144,7 @@ class Object:
         assert self._cluster.store.revision == (after if after > before else revision)
 
     async def _answer(self, write: Write, live: Any, *, dry_run: bool) -> Any:
-        """The object that comes back, but for its revision; the conflicting fields of one refused."""
+        """Return the object that comes back, but for its revision; the conflicting fields of one refused."""
         target = through(self._target, write.subresource)
         options = WriteOptions(
             dry_run=dry_run,

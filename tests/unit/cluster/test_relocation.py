@@ -47,7 +47,7 @@ def test_other_volumes_stay(other: PersistentVolume) -> None:
 
 
 async def made(path: Path) -> DataDirectory:
-    """A directory as a run leaves it, with one volume and the records of a container."""
+    """Return a directory as a run leaves it, with one volume and the records of a container."""
     directory = DataDirectory(path)
     directory.create()
     await settle(directory)

@@ -22,7 +22,7 @@ from podling.network.netlink import (
 
 
 def attributes(data: bytes) -> dict[int, bytes]:
-    """The attributes in ``data``, by kind."""
+    """Return the attributes in ``data``, by kind."""
     found, position = {}, 0
     while position < len(data):
         length, kind = struct.unpack_from("=HH", data, position)

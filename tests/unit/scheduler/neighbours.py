@@ -19,7 +19,7 @@ NODES = (
 
 
 def spread_of(*there: Mapping[str, int]) -> Cache:
-    """The four nodes with so many web pods on each; the second mapping places db pods."""
+    """Return the four nodes with so many web pods on each; the second mapping places db pods."""
     cache = cache_of(*NODES)
     for labels, counts in zip((WEB, DB), there, strict=False):
         for name, count in counts.items():

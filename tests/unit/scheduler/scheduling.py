@@ -44,7 +44,7 @@ def node(
     extended: Mapping[str, str] | None = None,
     **allocatable: str,
 ) -> Node:
-    """A node of 4 CPUs and 8 GiB; ``cpu="2"`` and the like say otherwise."""
+    """Return a node of 4 CPUs and 8 GiB; ``cpu="2"`` and the like say otherwise."""
     amounts = {**ALLOCATABLE, **allocatable, **(extended or {})}
     return Node(
         metadata=ObjectMeta(name=name, labels={"kubernetes.io/hostname": name, **(labels or {})}),
@@ -84,7 +84,7 @@ def pod(
     memory: str = "",
     **spec: Any,
 ) -> Pod:
-    """A pod of one container; every pod made here has a UID of its own."""
+    """Return a pod of one container; every pod made here has a UID of its own."""
     number = next(_numbers)
     requests = {key: value for key, value in (("cpu", cpu), ("memory", memory)) if value}
     return Pod(
@@ -107,7 +107,7 @@ def facts(*arguments: Any, **options: Any) -> PodFacts:
 
 
 def cache_of(*nodes: Node, pods: Mapping[str, Iterable[Pod]] | None = None) -> Cache:
-    """A cache with these nodes, and on them the pods given by node name."""
+    """Return a cache with these nodes, and on them the pods given by node name."""
     cache = Cache()
     for each in nodes:
         cache.set_node(each)
@@ -127,7 +127,7 @@ def rejections(plugin: Plugin, one: PodFacts, cache: Cache) -> dict[str, list[st
 
 
 def accepted(plugin: Plugin, one: PodFacts, cache: Cache) -> list[str]:
-    """The nodes that the plugin has nothing against."""
+    """Return the nodes that the plugin has nothing against."""
     refused = rejections(plugin, one, cache)
     names = [cache.name_of(int(row)) for row in cache.rows]
     return [name for name in names if name not in refused]
@@ -141,7 +141,7 @@ def scores(plugin: Plugin, one: PodFacts, cache: Cache) -> dict[str, int] | None
 
 
 def unresolvable(plugin: Plugin, one: PodFacts, cache: Cache) -> list[str]:
-    """The nodes where the plugin says that removing pods would not help."""
+    """Return the nodes where the plugin says that removing pods would not help."""
     found: Counter[str] = Counter()
     for rejected in plugin.filter(one, cache, cache.rows):
         for row in cache.rows[rejected.where & rejected.unresolvable]:

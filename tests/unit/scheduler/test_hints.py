@@ -54,7 +54,7 @@ def pod_event(event: PodEvent, one: PodFacts, before: PodFacts | None = None) ->
 
 
 def waiting(*pods: PodFacts, rejected_by: Iterable[str]) -> SchedulingQueue:
-    """A queue of pods that all were rejected by these plugins, long ago."""
+    """Return a queue of pods that all were rejected by these plugins, long ago."""
     queue = SchedulingQueue(lambda _: False)
     for one in pods:
         queue.add(one, 0.0)
@@ -65,7 +65,7 @@ def waiting(*pods: PodFacts, rejected_by: Iterable[str]) -> SchedulingQueue:
 
 
 def woken(changes: Changes, queue: SchedulingQueue) -> list[str]:
-    """The UIDs of those who are to be tried again."""
+    """Return the UIDs of those who are to be tried again."""
     changes.offer(queue, LATER)
     return [one.uid for one in queue.pods() if queue.place(one.uid) is Place.ACTIVE]
 

@@ -29,7 +29,7 @@ async def at_work(cluster: ControlPlane) -> AsyncIterator[Scheduler]:
 
 
 def samples(scheduler: Scheduler, name: str) -> dict[tuple[str, ...], float]:
-    """The values of a metric by its labels' values; labels of bounds are left out."""
+    """Return the values of a metric by its labels' values; labels of bounds are left out."""
     return {
         tuple(sample.labels.values()): sample.value
         for family in scheduler.collect()

@@ -27,7 +27,7 @@ NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
 
 def running(name: str, cpu: str, priority: int = 0, *, minutes: float = 0, **more: Any) -> Pod:
-    """A pod that started so many minutes after noon."""
+    """Return a pod that started so many minutes after noon."""
     started = PodStatus(start_time=NOON + timedelta(minutes=minutes))
     return pod(name, cpu=cpu, priority=priority, status=started, **more)
 

@@ -137,7 +137,7 @@ class Objects(Protocol):
     def get(self, kind: type[T], name: str, namespace: str = "") -> T | None: ...
 
     async def list(self, kind: type[T], namespace: str = "") -> Sequence[T]:
-        """Every object of a kind in one namespace (empty: in all, or cluster-scoped), in key order."""
+        """Return every object of a kind in one namespace (empty: in all, or cluster-scoped), in key order."""
         ...
 
     def has_none(self, kind: type[Any]) -> bool:
@@ -149,19 +149,19 @@ class Server(Protocol):
     """Services of the server for plugins, beside its objects."""
 
     def versions(self, resource: Resource) -> Sequence[Resource]:
-        """Every served resource that shows the same stored objects as this one, itself included."""
+        """Return every served resource that shows the same stored objects as this one, itself included."""
         ...
 
     def resource(self, group: str, version: str, kind: str) -> Resource | None:
-        """The served resource of a kind."""
+        """Return the served resource of a kind."""
         ...
 
     async def converted(self, obj: Any, resource: Resource) -> Any:
-        """A custom object in the version of ``resource``. Raises 500."""
+        """Return a custom object in the version of ``resource``. Raises 500."""
         ...
 
     def defaulted(self, obj: Any, resource: Resource) -> Any:
-        """An object of a request for ``resource`` with its kind's defaults filled in."""
+        """Return an object of a request for ``resource`` with its kind's defaults filled in."""
         ...
 
     def decide(self, user: User, asked: Attributes) -> Decision:

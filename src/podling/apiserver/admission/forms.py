@@ -27,7 +27,7 @@ class Form(Struct, frozen=True):
 
 
 async def plain_in(obj: Any, resource: Resource, server: Server) -> Any:
-    """An object as plain data in the version of ``resource``. Raises ``ApiError`` when that fails."""
+    """Return an object as plain data in the version of ``resource``. Raises ``ApiError`` when that fails."""
     if obj is None or isinstance(obj, dict):
         return obj
     if isinstance(obj, CustomObject):
@@ -77,6 +77,6 @@ class Forms:
         return isinstance(request.object, request.resource.storage_resource.type | CustomObject)
 
     def kind(self, resource: Resource) -> type[Any]:
-        """The type of the request's object in the form of ``resource``."""
+        """Return the type of the request's object in the form of ``resource``."""
         found: type[Any] = resource.type if self.is_whole else type(self._request.object)
         return found

@@ -36,7 +36,7 @@ def foreign_secrets(account: ServiceAccount, spec: PodSpec) -> Iterator[str]:
 
 
 def foreign_secrets_of_debuggers(account: ServiceAccount, spec: PodSpec) -> Iterator[str]:
-    """The same of the containers that are added to a pod later."""
+    """Yield the same of the containers that are added to a pod later."""
     for container in spec.ephemeral_containers:
         yield from _of_container("ephemeral container", container, _listed(account), _unlisted(account))
 

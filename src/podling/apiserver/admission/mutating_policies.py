@@ -138,7 +138,7 @@ class MutatingAdmissionPolicies(Plugin):
         context: ReinvocationContext,
         objections: list[_Objection],
     ) -> AdmissionRequest:
-        """The request after a policy acted on it, as far as it could."""
+        """Return the request after a policy acted on it, as far as it could."""
         policy, binding, before = invocation.policy, invocation.binding, request.object
         expressions, namespace = self._expressions.of(policy), requests.namespace_object(request, objects)
         forms = Forms(request, self._server)

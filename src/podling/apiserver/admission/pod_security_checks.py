@@ -83,7 +83,7 @@ def _who(names: list[str]) -> str:
 
 
 def _pod_and(pod: bool, names: list[str]) -> str:
-    """The setters of something: the pod, containers, or both."""
+    """Return the setters of something: the pod, containers, or both."""
     return " and ".join([*(["pod"] if pod else []), *([_who(names)] if names else [])])
 
 

@@ -70,7 +70,7 @@ def matched(
 
 
 def param_resource(kind: ParamKind | None, server: Server) -> Resource | None:
-    """The resource of a policy's parameters; None if it has none. Raises ``Misconfigured``."""
+    """Return the resource of a policy's parameters; None if it has none. Raises ``Misconfigured``."""
     if kind is None:
         return None
     group, version = split_group_version(kind.api_version or "")
@@ -88,7 +88,7 @@ async def params(
     objects: Objects,
     server: Server,
 ) -> Sequence[Any]:
-    """The parameters that a policy is evaluated with, once for each. Raises ``Misconfigured``."""
+    """Return the parameters that a policy is evaluated with, once for each. Raises ``Misconfigured``."""
     if resource is None or ref is None:
         return (None,)
     namespace = (ref.namespace or request.within) if resource.namespaced else ""
@@ -112,7 +112,7 @@ async def params(
 
 
 def namespace_object(request: AdmissionRequest, objects: Objects) -> dict[str, Any] | None:
-    """The request's namespace as expressions see it; None for what is in none."""
+    """Return the request's namespace as expressions see it; None for what is in none."""
     if not request.namespace or request.resource.kind == "Namespace":
         return None
     found = objects.get(Namespace, request.namespace)

@@ -128,7 +128,7 @@ def _type_of(resource: Resource) -> Type:
 
 
 def kinds_to_check(spec: ValidatingAdmissionPolicySpec, known: Kinds) -> tuple[Resource, ...]:
-    """The resources that the rules name outright, in the order of their kinds; not all of many."""
+    """Return the resources that the rules name outright, in the order of their kinds; not all of many."""
     found: dict[tuple[str, str, str], Resource] = {}
     for rule in spec.match_constraints.resource_rules if spec.match_constraints is not None else ():
         if any("*" in each for each in (*rule.api_groups, *rule.api_versions)):

@@ -78,7 +78,7 @@ async def _classified(request: AdmissionRequest, objects: Objects) -> Pod:
 
 
 async def _default_class(objects: Objects) -> PriorityClass | None:
-    """The class for pods that name none. Of several marked as default the lowest counts."""
+    """Return the class for pods that name none. Of several marked as default the lowest counts."""
     lowest: PriorityClass | None = None
     for found in await objects.list(PriorityClass):
         if found.global_default and (lowest is None or (found.value or 0) < (lowest.value or 0)):

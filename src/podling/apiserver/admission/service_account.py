@@ -166,7 +166,7 @@ def _with_token(spec: PodSpec) -> PodSpec:
 
 
 def token_volume(name: str) -> Volume:
-    """The projected volume with everything a client in the pod needs."""
+    """Return the projected volume with everything a client in the pod needs."""
     namespace = DownwardAPIVolumeFile(
         path="namespace", field_ref=ObjectFieldSelector(api_version="v1", field_path="metadata.namespace")
     )

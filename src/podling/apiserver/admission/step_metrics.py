@@ -24,7 +24,7 @@ class StepMetrics:
         return self._durations.setdefault(key, Histogram(STEP_SECONDS))
 
     def collect(self) -> Iterator[Any]:
-        """The families, as ``prometheus_client`` collectors give them."""
+        """Yield the families, as ``prometheus_client`` collectors give them."""
         found = {labels: durations for labels, durations in self._durations.items() if durations.count}
         text = "in seconds, broken out for each operation and API resource and step type (validate or admit)."
         yield histograms(_NAME, f"[STABLE] Admission sub-step latency histogram {text}", _LABELS, found)

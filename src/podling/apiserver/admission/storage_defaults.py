@@ -48,7 +48,7 @@ class StorageObjectInUseProtection(Plugin):
         return operation is Operation.CREATE and known and not subresource
 
     async def admit(self, request: AdmissionRequest, objects: Objects) -> Any:
-        """The finalizer that its controller would give it in a moment, given at once."""
+        """Return the finalizer that its controller would give it in a moment, given at once."""
         metadata = request.object.metadata
         finalizer = PROTECTION[request.resource.group, request.resource.plural]
         if finalizer in metadata.finalizers:
@@ -74,7 +74,7 @@ class DefaultStorageClass(Plugin):
 
 
 def default_storage_class(classes: Sequence[StorageClass]) -> StorageClass | None:
-    """The newest class marked as default; of several as new, the first by name."""
+    """Return the newest class marked as default; of several as new, the first by name."""
     marked = [
         each
         for each in classes

@@ -125,7 +125,7 @@ def _named(resource: Resource) -> dict[str, str]:
 
 
 def _options(request: AdmissionRequest) -> dict[str, Any] | None:
-    """The options of a write as their kind has them."""
+    """Return the options of a write as their kind has them."""
     options = request.options
     if options is None:
         return None
@@ -142,7 +142,7 @@ def _options(request: AdmissionRequest) -> dict[str, Any] | None:
 
 
 def attributes(request: AdmissionRequest, resource: Resource) -> dict[str, Any]:
-    """The request as expressions see it, and reviews but for its objects.
+    """Return the request as expressions see it, and reviews but for its objects.
 
     ``resource``: as what a rule matched it.
     """
@@ -170,7 +170,7 @@ def attributes(request: AdmissionRequest, resource: Resource) -> dict[str, Any]:
 
 @lru_cache(maxsize=1024)
 def program(text: str) -> Program:
-    """A webhook's condition. Raises ``NotCompiled``."""
+    """Return a webhook's condition. Raises ``NotCompiled``."""
     from podling.apiserver.cel.environments import environment
     from podling.apiserver.cel.programs import Program
 
@@ -178,7 +178,7 @@ def program(text: str) -> Program:
 
 
 def seen(request: AdmissionRequest, form: Form, server: Server, **more: Any) -> dict[str, Any]:
-    """The values that expressions see."""
+    """Return the values that expressions see."""
     return {
         "object": form.object,
         "oldObject": form.old,
@@ -190,7 +190,7 @@ def seen(request: AdmissionRequest, form: Form, server: Server, **more: Any) -> 
 
 
 def evaluated(text: str, find: Find, values: Mapping[str, Any], budget: list[int]) -> Any:
-    """The value of an expression. Raises ``ConditionFailed``."""
+    """Return the value of an expression. Raises ``ConditionFailed``."""
     from podling.apiserver.cel.programs import Failure, NotCompiled, OverBudget
 
     try:

@@ -47,7 +47,7 @@ class WebhookMetrics:
         self._failed_open[key] = self._failed_open.get(key, 0) + 1
 
     def collect(self) -> Iterator[Any]:
-        """The families, as ``prometheus_client`` collectors give them."""
+        """Yield the families, as ``prometheus_client`` collectors give them."""
         name = "apiserver_admission_webhook"
         durations, open_ = self._durations, self._failed_open
         text = (

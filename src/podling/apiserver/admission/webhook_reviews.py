@@ -126,7 +126,7 @@ def _check_strictly(plain: dict[str, Any], response: dict[str, Any], uid: str, *
 
 
 def _patch(response: dict[str, Any]) -> list[dict[str, Any]]:
-    """The operations of a patch. Raises 500 for one that cannot be read."""
+    """Return the operations of a patch. Raises 500 for one that cannot be read."""
     try:
         text = base64.b64decode(response["patch"], validate=True)
     except (binascii.Error, TypeError, ValueError) as error:
@@ -138,7 +138,7 @@ def _patch(response: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def denial(name: str, status: Status | None) -> ApiError:
-    """The error of a refusal, in the webhook's own words where it has some."""
+    """Return the error of a refusal, in the webhook's own words where it has some."""
     given = status or Status()
     who, why = f'admission webhook "{name}" denied the request', given.message or given.reason
     return ApiError(
@@ -161,6 +161,6 @@ def no_dry_run(name: str) -> ApiError:
 
 
 def nothing_to_change(name: str) -> ApiError:
-    """The error when a webhook answers a deletion with a patch."""
+    """Return the error when a webhook answers a deletion with a patch."""
     text = "attempted to modify the object, which is not supported for this operation"
     return errors.internal(f'admission webhook "{name}" {text}')

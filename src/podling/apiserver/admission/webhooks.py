@@ -177,7 +177,7 @@ class MutatingAdmissionWebhook(_Webhooks):
     async def _changed(
         self, webhook: Webhook, request: AdmissionRequest, form: Form, objects: Objects, forms: Forms
     ) -> Any:
-        """The request's object as a webhook wants it; itself when it wants no change."""
+        """Return the request's object as a webhook wants it; itself when it wants no change."""
         found = await self._verdict(webhook, request, form, objects, mutating=True)
         if found is None or not found.patch:
             return request.object
@@ -196,7 +196,7 @@ class MutatingAdmissionWebhook(_Webhooks):
 
 
 def _numbered(found: Sequence[Any]) -> Iterator[tuple[Key, Any]]:
-    """Every webhook of the configurations, in order."""
+    """Yield every webhook of the configurations, in order."""
     for config in found:
         for position, webhook in enumerate(config.webhooks):
             yield (config.metadata.name or "", position), webhook

@@ -114,14 +114,14 @@ class Aggregation:
         return self._resources
 
     def find(self, path: str) -> External | None:
-        """The APIService that answers ``path``."""
+        """Return the APIService that answers ``path``."""
         parts = path.split("/", 4)
         if len(parts) < 4 or parts[1] != "apis" or not self._externals:
             return None
         return self._externals.get((parts[2], parts[3]))
 
     def documents(self) -> dict[str, str]:
-        """The URLs of the OpenAPI documents that other servers have, by group and version."""
+        """Return the URLs of the OpenAPI documents that other servers have, by group and version."""
         found = self._externals.values()
         return {f"apis/{'/'.join(each.group_version)}": each.document for each in found if each.document}
 
@@ -130,7 +130,7 @@ class Aggregation:
         return tuple(each.part for each in self._externals.values() if each.part)
 
     def described_by(self, path: str) -> APIService | None:
-        """The APIService whose OpenAPI document ``path`` is."""
+        """Return the APIService whose OpenAPI document ``path`` is."""
         if not self._externals or not path.startswith("/openapi/v3/apis/"):
             return None
         group, _, version = path.removeprefix("/openapi/v3/apis/").partition("/")

@@ -20,7 +20,7 @@ FRONT = "front-proxy-client"
 
 
 def trust(ca_certificate: str) -> ConfigMap:
-    """The ConfigMap for a cluster whose one authority is this (PEM)."""
+    """Return the ConfigMap for a cluster whose one authority is this (PEM)."""
     return ConfigMap(
         metadata=ObjectMeta(name=NAME, namespace=NAMESPACE),
         data={

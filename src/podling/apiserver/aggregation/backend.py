@@ -104,7 +104,7 @@ class Backend:
         return self._objects.get(Service, ref.name or "", ref.namespace or "")
 
     async def slices_of(self, ref: ServiceReference) -> Sequence[EndpointSlice]:
-        """All of the namespace."""
+        """Return all of the namespace."""
         return await self._objects.list(EndpointSlice, ref.namespace or "")
 
     async def ask(

@@ -38,7 +38,7 @@ def service(group: str, version: str, *, priority: int, rank: int, managed: str)
 
 
 def built_in() -> Iterator[APIService]:
-    """The APIServices of every cluster."""
+    """Yield the APIServices of every cluster."""
     for group, versions in group_versions().items():
         if group == _UNREGISTERED:
             continue

@@ -34,7 +34,7 @@ class Authenticator:
         self._certificates: dict[bytes, User] = {}
 
     def user_of(self, certificate: bytes | None, authorization: str) -> User:
-        """The user behind a request.
+        """Return the user behind a request.
 
         Args:
             certificate: the client's certificate (DER) as TLS has verified it, if it showed one.

@@ -166,7 +166,7 @@ _BINDINGS = (
 
 
 def bootstrap_roles() -> Iterator[ClusterRole]:
-    """Every cluster role to begin with."""
+    """Yield every cluster role to begin with."""
     for name, rules in _PLAIN_ROLES.items():
         yield ClusterRole(metadata=metadata(name), rules=rules)
     for name, rules in _AGGREGATED.items():
@@ -183,7 +183,7 @@ def bootstrap_roles() -> Iterator[ClusterRole]:
 
 
 def bootstrap_bindings() -> Iterator[ClusterRoleBinding]:
-    """Every cluster role binding to begin with."""
+    """Yield every cluster role binding to begin with."""
     for name, role, subjects in _BINDINGS:
         yield ClusterRoleBinding(
             metadata=metadata(name),

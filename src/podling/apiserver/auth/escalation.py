@@ -36,7 +36,7 @@ FULL_AUTHORITY = (
 
 
 def single_rules(rule: PolicyRule) -> Iterator[PolicyRule]:
-    """A rule as many that each allow one verb on one thing."""
+    """Yield a rule as many that each allow one verb on one thing."""
     for verb in rule.verbs:
         for url in rule.non_resource_urls:
             yield PolicyRule(verbs=(verb,), non_resource_urls=(url,))
@@ -202,7 +202,7 @@ def _listed(values: Iterable[str]) -> str:
 
 
 def _text(rule: PolicyRule) -> str:
-    """A rule as Kubernetes writes it in this message."""
+    """Return a rule as Kubernetes writes it in this message."""
     parts = (
         ("APIGroups", rule.api_groups),
         ("Resources", rule.resources),

@@ -76,7 +76,7 @@ def _asked(wanted: User) -> Iterator[Attributes]:
 
 
 def _completed(wanted: User) -> User:
-    """The user with the groups that every such user has."""
+    """Return the user with the groups that every such user has."""
     groups = wanted.groups
     if wanted.name.startswith(SERVICE_ACCOUNT) and wanted.name.count(":") == 3 and not groups:
         _, _, namespace, account = wanted.name.split(":")

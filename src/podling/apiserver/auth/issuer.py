@@ -34,7 +34,7 @@ def document(path: str, address: str, key: Callable[[], EllipticCurvePublicKey])
 
 
 def key_id(key: EllipticCurvePublicKey) -> str:
-    """The name under which tokens refer to the key that signed them."""
+    """Return the name under which tokens refer to the key that signed them."""
     from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
     digest = hashlib.sha256(key.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)).digest()

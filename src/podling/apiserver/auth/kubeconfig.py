@@ -13,7 +13,7 @@ from podling.apiserver.auth.pki import KeyPair, write_private
 
 
 def kubeconfig(server: str, ca_pem: bytes, credentials: KeyPair, *, user: str, name: str) -> bytes:
-    """A complete kubeconfig as YAML, credentials inside.
+    """Return a complete kubeconfig as YAML, credentials inside.
 
     Args:
         server: the URL, ``https://127.0.0.1:6443``.

@@ -93,7 +93,7 @@ class NodeReferences:
         return (resource, namespace, name) in counts
 
     def _volume_of(self, claim: Reference) -> str:
-        """The volume that is bound to a claim."""
+        """Return the volume that is bound to a claim."""
         kind = PersistentVolumeClaim
         entry = self._store.peek(resource_of(kind).key(claim[1], claim[2]))
         return "" if entry is None else object_of(entry, kind).spec.volume_name or ""
@@ -114,7 +114,7 @@ class NodeReferences:
                 counts[each] = counts.get(each, 0) + 1
 
     def _shared(self, found: frozenset[Reference]) -> frozenset[Reference]:
-        """The same set as others have that are equal."""
+        """Return the same set as others have that are equal."""
         if len(self._known) > KNOWN_MAX:
             self._known.clear()
         return self._known.setdefault(found, found)

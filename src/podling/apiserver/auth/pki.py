@@ -72,23 +72,23 @@ class Pki:
         return self.ca.certificate.read_bytes()
 
     def server(self, name: str, addresses: Iterable[str]) -> KeyPair:
-        """A serving certificate for the API server's names and ``addresses`` (IPs or DNS names)."""
+        """Return a serving certificate for the API server's names and ``addresses`` (IPs or DNS names)."""
         return self._issue(f"{name}-server", name, (), tuple(dict.fromkeys((*SERVER_NAMES, *addresses))))
 
     def node_server(self, node: str, addresses: Iterable[str]) -> KeyPair:
-        """A kubelet's serving certificate."""
+        """Return a kubelet's serving certificate."""
         names = tuple(dict.fromkeys((node, *addresses)))
         return self._issue(f"node-{node}-server", f"system:node:{node}", ("system:nodes",), names)
 
     def client(self, file_name: str, user: str, groups: Sequence[str] = ()) -> KeyPair:
-        """A client certificate for ``user``, member of ``groups``."""
+        """Return a client certificate for ``user``, member of ``groups``."""
         return self._issue(file_name, user, tuple(groups), ())
 
     def admin(self) -> KeyPair:
         return self.client("admin", "kubernetes-admin", ("system:masters",))
 
     def node(self, node: str) -> KeyPair:
-        """A kubelet's client certificate."""
+        """Return a kubelet's client certificate."""
         return self.client(f"node-{node}", f"system:node:{node}", ("system:nodes",))
 
     def kubelet_client(self) -> KeyPair:
@@ -113,7 +113,7 @@ class Pki:
         return key
 
     def _issue(self, file_name: str, user: str, groups: tuple[str, ...], names: tuple[str, ...]) -> KeyPair:
-        """The pair under ``file_name``: the one there if it still serves, else a new one."""
+        """Return the pair under ``file_name``: the one there if it still serves, else a new one."""
         from cryptography.hazmat.primitives import serialization
         from cryptography.hazmat.primitives.asymmetric import ec
 

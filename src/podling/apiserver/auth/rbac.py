@@ -125,7 +125,7 @@ class RbacIndex:
             self._watch = None
 
     def rules_for(self, user: User, namespace: str) -> Iterator[tuple[PolicyRule, str]]:
-        """Every rule that ``user`` has, cluster-wide first, with why; ``namespace`` may be empty."""
+        """Yield every rule that ``user`` has, cluster-wide first, with why; ``namespace`` may be empty."""
         for binding, subject in self._bindings_of(user, namespace):
             why = _reason(binding, subject)
             for rule in self._rules(binding, binding.metadata.namespace or ""):
@@ -143,7 +143,7 @@ class RbacIndex:
         return list(found)
 
     def _bindings_of(self, user: User, namespace: str) -> Iterator[tuple[Binding, Subject]]:
-        """The bindings that name ``user``, cluster-wide first, and the first subject that does."""
+        """Yield the bindings that name ``user``, cluster-wide first, and the first subject that does."""
         keys, found = subject_keys(user), dict[str, Binding]()
         for key in keys:
             found |= self._by_subject.get(key, {})
@@ -161,7 +161,7 @@ class RbacIndex:
         return role.rules if role else ()
 
     def cluster_rules(self, name: str) -> tuple[PolicyRule, ...]:
-        """The rules of a cluster role, those of its parts included; none if there is no such role."""
+        """Return the rules of a cluster role, those of its parts included; none if there is no such role."""
         role = self._roles.get(resource_of(ClusterRole).key("", name))
         if isinstance(role, ClusterRole) and role.aggregation_rule is not None:
             return tuple(rule for part in self._parts(role) for rule in part.rules)

@@ -13,7 +13,7 @@ EVENTS = ("create", "patch", "update")
 
 
 def rule(verbs: Sequence[str], groups: str, resources: str, names: str = "") -> PolicyRule:
-    """A rule; groups, resources and names are separated by spaces, ``core`` is the empty group."""
+    """Return a rule; groups, resources and names are separated by spaces, ``core`` is the empty group."""
     return PolicyRule(
         verbs=tuple(verbs),
         api_groups=tuple("" if group == "core" else group for group in groups.split()),

@@ -79,7 +79,7 @@ class RequestSigner:
         self._pki = pki
 
     def sign(self, request: bytes, usages: Sequence[str], seconds: int | None) -> bytes:
-        """A certificate (PEM) for ``request`` (PEM), good for ``seconds``; None for a year.
+        """Return a certificate (PEM) for ``request`` (PEM), good for ``seconds``; None for a year.
 
         Raises ``ValueError`` for a request that is none, for unknown usages, and when the authority is over.
         """

@@ -110,6 +110,6 @@ def verified(claims: Mapping[str, Any]) -> Verified | None:
 
 
 def service_account_user(namespace: str, name: str) -> User:
-    """The user that a service account is."""
+    """Return the user that a service account is."""
     groups = ("system:serviceaccounts", f"system:serviceaccounts:{namespace}", "system:authenticated")
     return User(f"system:serviceaccount:{namespace}:{name}", groups)

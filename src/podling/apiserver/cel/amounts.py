@@ -61,7 +61,7 @@ class Version(Struct, frozen=True, order=True):
 
 
 def _version(text: str, normalize: bool = False) -> Version:
-    """A semantic version. Raises ``ValueError``."""
+    """Return a semantic version. Raises ``ValueError``."""
     text = _normalized(text) if normalize else text
     if not text:
         raise ValueError("Version string empty")

@@ -249,7 +249,7 @@ class Compiler:
         return Typed(type_, runs.choice(*parts), cost)
 
     def _alike(self, nodes: Iterable[Node], found: list[Typed]) -> Type:
-        """The type of all of these, which must be the same."""
+        """Return the type of all of these, which must be the same."""
         known = next((each.type for each in found if each.type.name != "dyn"), DYN)
         for node, each in zip(nodes, found, strict=True):
             if not fits(known, each.type, {}):
@@ -265,7 +265,7 @@ class Compiler:
         return Typed(type_, run, plus(10, *(each.cost for each in items)))
 
     def _held(self, item: Typed, optional: bool) -> Typed:
-        """An item as its list counts it: what an optional one holds."""
+        """Return an item as its list counts it: what an optional one holds."""
         if not optional or item.type.name != "optional":
             return item
         return structs.replace(item, type=item.type.inner[0])
@@ -342,7 +342,7 @@ _ASKING = frozenset({"all", "exists", "exists_one", "filter"})
 
 
 def _steps_of(over: Type, *, pairs: bool) -> tuple[Type, Type]:
-    """The types of a macro's variables: of the first, and of what is read of the data."""
+    """Return the types of a macro's variables: of the first, and of what is read of the data."""
     if over.name not in ("list", "map"):
         return DYN, DYN
     if not pairs:
@@ -400,7 +400,7 @@ def _accepts(overload: Overload, types: list[Type]) -> Bindings | None:
 
 
 def _sized(name: str, result: Type, types: list[Type], size: int | None) -> Type:
-    """A call's result with what is known of its size: enough that costs do not become fantastic."""
+    """Return a call's result with what is known of its size: enough that costs do not become fantastic."""
     if name == "dyn":
         return replace(result, largest=largest(types[0]))
     if size is not None and result.name in ("string", "bytes", "list"):

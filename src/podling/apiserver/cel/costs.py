@@ -65,7 +65,7 @@ def _share(size: int, cost: float = _TRAVERSED) -> int:
 
 
 def _replaced(text: int, old: int, new: int) -> int:
-    """The size of a text after replacements; ``old``: what is known to be replaced each time."""
+    """Return the size of a text after replacements; ``old``: what is known to be replaced each time."""
     if old == 0:
         return (text + 1) * new + text
     return text if new <= old else math.ceil(text / old) * new

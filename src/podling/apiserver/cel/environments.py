@@ -17,7 +17,7 @@ REQUEST_RESOURCE = "authorizer.requestResource"
 
 
 def object_of(name: str, fields: Mapping[str, Type]) -> Type:
-    """A type of objects, by the name that messages have for it."""
+    """Return a type of objects, by the name that messages have for it."""
     found = {key: Field(key, type_) for key, type_ in fields.items()}
     return Type("object", label=f"kubernetes.{name}", fields=found)
 
@@ -93,7 +93,7 @@ def environment(
     objects: Type = DYN,
     mutations: bool = False,
 ) -> dict[str, Type]:
-    """The names of an environment.
+    """Return the names of an environment.
 
     Args:
         params: the type of ``params``; None if there are none.

@@ -48,7 +48,7 @@ def _plain(digits: str, exponent: int) -> str:
 
 
 def seconds(value: timedelta) -> str:
-    """A duration as CEL writes it: seconds, with a fraction if need be."""
+    """Return a duration as CEL writes it: seconds, with a fraction if need be."""
     micros = value // timedelta(microseconds=1)
     whole, rest = divmod(abs(micros), 10**6)
     fraction = f".{rest:06d}".rstrip("0") if rest else ""
@@ -128,7 +128,7 @@ def _text(value: Any, _digits: int) -> str:
 
 
 def _inner(value: Any) -> str:
-    """A value inside of a list or map."""
+    """Return a value inside of a list or map."""
     if isinstance(value, list):
         return f"[{', '.join(map(_inner, value))}]"
     if isinstance(value, dict):

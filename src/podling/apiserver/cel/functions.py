@@ -154,7 +154,7 @@ def duration(text: str) -> timedelta:
 
 
 def long_duration(text: str) -> timedelta:
-    """A value of the format ``duration``, which knows ``2 days``, too. Raises ``ValueError``."""
+    """Return a value of the format ``duration``, which knows ``2 days``, too. Raises ``ValueError``."""
     try:
         return duration(text)
     except ValueError:

@@ -51,7 +51,7 @@ def misplaced(value: Any, place: str = OBJECT) -> Iterator[str]:
 
 
 def plain(value: Any) -> Any:
-    """A value as JSON has it."""
+    """Return a value as JSON has it."""
     if isinstance(value, dict):
         return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, list):

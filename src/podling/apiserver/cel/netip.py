@@ -21,7 +21,7 @@ def _quoted(text: str) -> str:
 
 
 def parse(text: str) -> Address:
-    """An address without a zone. Raises ``ValueError``."""
+    """Return an address without a zone. Raises ``ValueError``."""
     plain, percent, zone = text.partition("%")
     first = next((each for each in text if each in ".:%"), "")
     if first == ".":
@@ -41,7 +41,7 @@ def parse(text: str) -> Address:
 
 
 def parse_prefix(text: str) -> tuple[Address, int]:
-    """An address and how many bits of it are the network's. Raises ``ValueError``."""
+    """Return an address and how many bits of it are the network's. Raises ``ValueError``."""
     address, slash, bits = text.rpartition("/")
     if not slash:
         raise ValueError("no '/'")

@@ -24,7 +24,7 @@ _WORDS = {
 
 @cached_by_text(1024)
 def pattern(text: str) -> re2._Regexp:
-    """A compiled pattern. Raises ``ValueError`` in Go's words."""
+    """Return a compiled pattern. Raises ``ValueError`` in Go's words."""
     import re2  # with the first pattern
 
     quiet = re2.Options()

@@ -68,11 +68,11 @@ class PolicyExpressions:
         return found
 
     def condition(self, text: str) -> Program:
-        """A match condition. Raises ``NotCompiled``."""
+        """Return a match condition. Raises ``NotCompiled``."""
         return self.program(text, condition=True)
 
     def lazily(self, values: Mapping[str, Any], budget: list[int]) -> dict[str, Any]:
-        """The variables for expressions that see ``values``."""
+        """Return the variables for expressions that see ``values``."""
         return _Variables(self.variables, values, budget)
 
 

@@ -109,7 +109,7 @@ def _all_shown(text: str, problems: Sequence[SyntaxProblem | Problem]) -> str:
 
 
 def _shown(text: str, problem: str, at: int) -> str:
-    """A problem with the line that has it, and a mark below the place."""
+    """Return a problem with the line that has it, and a mark below the place."""
     if at < 0:
         return f"ERROR: <input>:-1:0: {problem}"
     before = text[:at]

@@ -46,7 +46,7 @@ _ABSENT = object()
 
 
 def field(operand: Run, key: str, read: Read, *, of_object: bool) -> Run:
-    """A field; of an object one that is null counts as not there."""
+    """Return a field; of an object one that is null counts as not there."""
 
     def run(scope: Scope) -> Any:
         value = operand(scope)
@@ -230,7 +230,7 @@ def called(name: str, found: list[Overload], arguments: list[Run]) -> Run:
 
 
 def _dispatched(found: list[Overload], values: list[Any]) -> Callable[..., Any]:
-    """The overload for values whose types were not known before."""
+    """Return the overload for values whose types were not known before."""
     kinds = [kind_of(each) for each in values]
     for overload in found:
         wanted = [each.name for each in overload.arguments]
@@ -240,7 +240,7 @@ def _dispatched(found: list[Overload], values: list[Any]) -> Callable[..., Any]:
 
 
 def type_of(operand: Run, known: str) -> Run:
-    """The type of a value: the one that is known, or what it turns out to be."""
+    """Return the type of a value: the one that is known, or what it turns out to be."""
 
     def run(scope: Scope) -> str:
         value = operand(scope)

@@ -38,7 +38,7 @@ class _Fields(Mapping[str, Field]):
 
 @per_type
 def type_of_kind(struct: type[Any]) -> Type:
-    """The type of the objects that ``struct`` describes."""
+    """Return the type of the objects that ``struct`` describes."""
     return Type("object", label=struct.__name__, fields=_Fields(fields_of(struct)))
 
 

@@ -118,7 +118,7 @@ def _unknown(text: str, at: int) -> str:
 
 
 def parse(text: str) -> Node:
-    """The tree of an expression. Raises ``SyntaxProblem``."""
+    """Return the tree of an expression. Raises ``SyntaxProblem``."""
     if len(text) > SIZE_MAX:
         why = f"expression code point size exceeds limit: size: {len(text)}, limit {SIZE_MAX}"
         raise SyntaxProblem(why, NOWHERE)
@@ -192,7 +192,7 @@ class _Parser:
         return condition
 
     def _logical(self, level: int) -> Node:
-        """A row of ``||`` or of ``&&``: however long it is, its tree is not deep."""
+        """Return a row of ``||`` or of ``&&``: however long it is, its tree is not deep."""
         if level == len(_LOGIC):
             return self._infix(0)
         terms, places = [self._logical(level + 1)], list[int]()
@@ -354,12 +354,12 @@ class _Parser:
 
 
 def _unwanted(token: _Token, why: str) -> SyntaxProblem:
-    """A token without which all would be well."""
+    """Return a token without which all would be well."""
     return SyntaxProblem(f"Syntax error: extraneous input '{token.text}' {why}", token.at)
 
 
 def _balanced(name: str, terms: list[Node], places: list[int]) -> Node:
-    """The tree of a row of terms with the same operator between them."""
+    """Return the tree of a row of terms with the same operator between them."""
     if not places:
         return terms[0]
     middle = len(places) // 2
@@ -397,7 +397,7 @@ def _variable(node: Node) -> str:
 
 
 def _number(token: _Token, *, sign: _Token | None = None) -> Literal:
-    """A number; ``sign``: the minus before it."""
+    """Return a number; ``sign``: the minus before it."""
     text, times, at = token.text, 1 if sign is None else -1, token.at if sign is None else sign.at
     if token.kind == "float":
         return Literal(times * float(text), "double", at)

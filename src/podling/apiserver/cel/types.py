@@ -84,7 +84,7 @@ def fits(formal: Type, actual: Type, bound: Bindings) -> bool:
 
 
 def filled_in(type_: Type, bound: Bindings) -> Type:
-    """A signature's type with its parameters replaced by what they stand for."""
+    """Return a signature's type with its parameters replaced by what they stand for."""
     if type_.is_parameter:
         return bound.get(type_.name, DYN)
     return replace(type_, inner=tuple(filled_in(each, bound) for each in type_.inner))

@@ -48,7 +48,7 @@ def is_of_kind(type_: type[Any], name: str) -> None:
 
 
 def kind_of(value: Any) -> str:
-    """The name of a value's type, as overloads have it."""
+    """Return the name of a value's type, as overloads have it."""
     return _KINDS.get(type(value)) or next(
         (_KINDS[base] for base in type(value).__mro__ if base in _KINDS), type(value).__name__
     )
@@ -64,7 +64,7 @@ _TYPE_VALUES = {
 
 
 def type_value(kind: str) -> str:
-    """A type as a value, which ``type(...)`` gives: its name."""
+    """Return a type as a value, which ``type(...)`` gives: its name."""
     return _TYPE_VALUES.get(kind, kind)
 
 

@@ -29,7 +29,7 @@ class Approval(Enum):
 
 
 def approval(definition: CustomResourceDefinition) -> tuple[Approval, str]:
-    """The state of a definition's approval, and the words for it."""
+    """Return the state of a definition's approval, and the words for it."""
     if not is_protected(definition.spec.group):
         return Approval.NOT_NEEDED, ""
     given = definition.metadata.annotations.get(APPROVAL, "")

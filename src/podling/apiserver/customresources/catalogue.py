@@ -109,7 +109,7 @@ class Catalogue:
         return tuple(each.definition for each in self._served.values())
 
     def resources(self) -> tuple[CustomResource, ...]:
-        """Every custom resource that is served; the same tuple until something changes."""
+        """Return every custom resource that is served; the same tuple until something changes."""
         self._catch_up()
         return self._resources
 
@@ -131,7 +131,7 @@ class Catalogue:
         return self._paths[path]
 
     def rules_for(self, resource: Resource) -> KindRules[Any]:
-        """The rules of any resource, custom or not. Raises 404 for one whose definition is gone."""
+        """Return the rules of any resource, custom or not. Raises 404 for one whose definition is gone."""
         if not isinstance(resource, CustomResource):
             return self._built_in(resource)
         self._catch_up()
@@ -141,7 +141,7 @@ class Catalogue:
         return found
 
     def definition_of(self, resource: CustomResource) -> CustomResourceDefinition | None:
-        """The definition that ``resource`` comes from, as it is now."""
+        """Return the definition that ``resource`` comes from, as it is now."""
         self._catch_up()
         found = self._served.get(f"{self._prefix}{resource.plural}.{resource.group}")
         return found.definition if found is not None else None

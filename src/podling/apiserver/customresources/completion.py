@@ -78,7 +78,7 @@ def _pruned_field(
 
 
 def _pruned_metadata(item: dict[str, Any], dropped: list[str], path: str) -> dict[str, Any]:
-    """The metadata of an object inside of another, which no schema can widen."""
+    """Return the metadata of an object inside of another, which no schema can widen."""
     known = fields_of(ObjectMeta)
     dropped += [f"{path}.{name}" for name in item if name not in known]
     return {name: value for name, value in item.items() if name in known}

@@ -46,7 +46,7 @@ def _errors(where: Path, default: Any, schema: Schema) -> Errors:
 
 
 def _at(where: Path, error: FieldError) -> FieldError:
-    """An error of a value that does not know where it is."""
+    """Return an error of a value that does not know where it is."""
     if error.field == str(Path()):
         return replace(error, field=where.text)
     return replace(error, field=f"{where.text}.{error.field}")

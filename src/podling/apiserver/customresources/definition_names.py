@@ -39,7 +39,7 @@ def with_condition(
 def accepted_names(
     definition: CustomResourceDefinition, others: Iterable[CustomResourceDefinition]
 ) -> tuple[CustomResourceDefinitionNames, tuple[str, str, str]]:
-    """The names that ``definition`` may use beside ``others``, and its ``NamesAccepted`` condition."""
+    """Return the names that ``definition`` may use beside ``others``, and its ``NamesAccepted`` condition."""
     resources, kinds = _taken(definition, others)
     wanted = definition.spec.names
     own = definition.status.accepted_names or CustomResourceDefinitionNames()

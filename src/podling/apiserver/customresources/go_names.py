@@ -48,7 +48,7 @@ _RULE = {
 
 
 def schema_fields(schema: JSONSchemaProps) -> Iterable[str]:
-    """The names of what a schema says."""
+    """Return the names of what a schema says."""
     plain = codec.to_plain(schema)
     return [name for name, key in _SCHEMA.items() if plain.get(key) not in (None, False)]
 
@@ -145,5 +145,5 @@ def _rule(plain: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def rule(plain: Mapping[str, Any]) -> Shown:
-    """A rule."""
+    """Return a rule."""
     return _shown(_rule(plain))

@@ -45,7 +45,7 @@ class JsonPath:
         return found
 
     def first(self, value: Any) -> Any:
-        """The first thing it leads to, or None."""
+        """Return the first thing it leads to, or None."""
         found = self.find(value)
         return found[0] if found else None
 

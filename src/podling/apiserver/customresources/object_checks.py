@@ -39,7 +39,7 @@ NOT_CHECKED = (
 
 
 def blocked(errors: Errors) -> Errors:
-    """The message in place of the rules' errors, when they cannot be evaluated."""
+    """Return the message in place of the rules' errors, when they cannot be evaluated."""
     if any(each.type in BLOCKING for each in errors):
         return [fields.invalid(Path(), None, NOT_CHECKED)]
     return []

@@ -61,7 +61,7 @@ class _Schemas(openapi.Schemas):
         }
 
     def _head(self, metadata: type[Any], built_in: type[Any]) -> dict[str, Any]:
-        """The properties that every object has, in the words that are said of a built-in kind."""
+        """Return the properties that every object has, in the words that are said of a built-in kind."""
         texts = {name: openapi.description(built_in, name) for name in HEAD}
         found: dict[str, Any] = {
             name: {"description": texts[name], "type": "string"} for name in HEAD if name != "metadata"
@@ -80,7 +80,7 @@ def _resource_of(struct: type[Any]) -> CustomResource | None:
 
 
 def _selectable(resource: CustomResource) -> dict[str, Any]:
-    """The mark that names the fields which selectors may name."""
+    """Return the mark that names the fields which selectors may name."""
     paths = [{"fieldPath": each.removeprefix(".")} for each in resource.selectable_fields]
     return {"x-kubernetes-selectable-fields": paths} if paths else {}
 
@@ -106,7 +106,7 @@ def _add(schemas: _Schemas, served: Iterable[CustomResource]) -> None:
 
 
 def v3_document(served: tuple[CustomResource, ...]) -> bytes:
-    """The document of one group and version."""
+    """Return the document of one group and version."""
     schemas = _Schemas(3)
     _add(schemas, served)
     return msgspec.json.encode({
@@ -121,7 +121,7 @@ def v3_document(served: tuple[CustomResource, ...]) -> bytes:
 
 
 def with_custom(built_in: bytes, served: tuple[CustomResource, ...]) -> bytes:
-    """The version 2 document with custom resources added."""
+    """Return the version 2 document with custom resources added."""
     document: dict[str, Any] = msgspec.json.decode(built_in)
     schemas = _Schemas(2)
     _add(schemas, served)

@@ -69,7 +69,7 @@ class SchemaWalk:
     def _below(
         self, place: RulePlace, plain: Plain, schema: Schema | None
     ) -> list[tuple[RulePlace, Plain, Schema | None]]:
-        """The schemas inside of one, in the order in which Kubernetes looks at them."""
+        """Return the schemas inside of one, in the order in which Kubernetes looks at them."""
         found: list[tuple[RulePlace, Plain, Schema | None]] = []
         path, more, items = place.path, plain.get("additionalProperties"), plain.get("items")
         if isinstance(more, dict):

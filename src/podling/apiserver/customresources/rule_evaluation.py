@@ -330,7 +330,7 @@ def _failed(why: str, rule: Rule) -> str:
 
 
 def _rooted(plain: dict[str, Any]) -> dict[str, Any]:
-    """An object as rules see it: of the metadata only the names."""
+    """Return an object as rules see it: of the metadata only the names."""
     metadata = plain.get("metadata") or {}
     shown = {name: metadata[name] for name in ("name", "generateName") if name in metadata}
     return {**plain, "metadata": shown}

@@ -56,7 +56,7 @@ class RulePlace(Struct, frozen=True):
     """Why nothing here may have a default."""
 
     def below(self, path: Path, schema: Schema | None) -> RulePlace:
-        """A node directly inside of one with ``schema``."""
+        """Return a node directly inside of one with ``schema``."""
         times = self.times
         if times is not None and schema is not None:
             most = _most(schema)
@@ -71,7 +71,7 @@ class RulePlace(Struct, frozen=True):
 
 
 def _most(schema: Schema) -> int | None:
-    """The most items or entries of a value."""
+    """Return the most items or entries of a value."""
     if schema.type == "array":
         return _limit(schema.plain.get("maxItems"))
     return 1 if schema.values is None else _limit(schema.plain.get("maxProperties"))

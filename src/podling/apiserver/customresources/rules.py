@@ -60,7 +60,7 @@ def schema_of_version(version: CustomResourceDefinitionVersion) -> RootSchema:
 
 
 def full_plain(obj: CustomObject) -> dict[str, Any]:
-    """The whole object as plain data, to be looked at and not changed."""
+    """Return the whole object as plain data, to be looked at and not changed."""
     return {**obj.plain(), "metadata": codec.to_plain(obj.metadata)}
 
 
@@ -228,7 +228,7 @@ def _scale_view(scale: CustomResourceSubresourceScale) -> View:
 
 
 def _steps(path: str) -> list[str]:
-    """The names in a path of a scale, which knows nothing but names."""
+    """Return the names in a path of a scale, which knows nothing but names."""
     return path.removeprefix(".").split(".") if path else []
 
 

@@ -52,7 +52,7 @@ def _list_type(schema: Schema, items: Type, most: int | None) -> Type:
 
 
 def _least(schema: Schema) -> int:
-    """The fewest characters of an object: of its required fields, but for those that are filled in."""
+    """Return the fewest characters of an object: of its required fields, but for those that are filled in."""
     size = 2
     for name in schema.plain.get("required") or ():
         part = schema.properties.get(name)
@@ -98,7 +98,7 @@ def _string_type(schema: Schema) -> Type:
 
 
 def escaped(name: str) -> str | None:
-    """A field's name as rules spell it; None for one that they cannot."""
+    """Return a field's name as rules spell it; None for one that they cannot."""
     if name in _RESERVED:
         return f"__{name}__"
     made = name.replace("__", "__underscores__").replace(".", "__dot__")

@@ -71,7 +71,7 @@ class Schema:
         return bool(self.plain.get("nullable"))
 
     def part(self, name: str) -> Schema | None:
-        """The schema of a field; None for one that is not described."""
+        """Return the schema of a field; None for one that is not described."""
         return self.properties.get(name, self.values)
 
     @cached_property
@@ -93,7 +93,7 @@ class Schema:
 
 
 def schema_of(plain: Mapping[str, Any]) -> Schema:
-    """The tree of a schema in plain data (``JSONSchemaProps``)."""
+    """Return the tree of a schema in plain data (``JSONSchemaProps``)."""
     more = plain.get("additionalProperties")
     items = plain.get("items")
     return Schema(

@@ -170,7 +170,7 @@ def _value_errors(path: Path, plain: Plain, *, skip_any_of: bool, outside: bool 
 
 
 def _nested_errors(path: Path, plain: Plain, *, skip_any_of: bool = False) -> Errors:
-    """A schema that only restricts: it may not say what a value is."""
+    """Return a schema that only restricts: it may not say what a value is."""
     errors = _value_errors(path, plain, skip_any_of=skip_any_of)
     errors += [
         fields.forbidden(path.child(name), text)

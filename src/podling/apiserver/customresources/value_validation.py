@@ -162,14 +162,14 @@ def item_key(item: Any, schema: Plain) -> Any:
 
 
 def items_by_key(old: Any, schema: Plain) -> dict[Any, Any]:
-    """The items of a list before a change; nothing for lists whose items have no keys."""
+    """Return the items of a list before a change; nothing for lists whose items have no keys."""
     if not isinstance(old, list) or schema.get("x-kubernetes-list-type") != "map":
         return {}
     return {item_key(item, schema): item for item in old}
 
 
 def _object_errors(value: dict[str, Any], schema: Plain, path: str, old: Any) -> Errors:
-    """The fields of an object that has as many as it may; of another one just how many it has."""
+    """Return the fields of an object that has as many as it may; of another one just how many it has."""
     most, least = schema.get("maxProperties"), schema.get("minProperties")
     if least is not None and len(value) < least:
         return [_invalid(path, len(value), f"should have at least {least} properties")]
@@ -230,7 +230,7 @@ def _tries(value: Any, alternatives: Sequence[Plain], path: str) -> list[Errors]
 
 
 def _nearest(value: Any, alternatives: Sequence[Plain], tries: list[Errors]) -> Errors:
-    """The complaints of the alternative that had most to say of the value, the first of several."""
+    """Return the complaints of the alternative that had most to say of the value, the first of several."""
     weights = [_looked_at(value, each) for each in alternatives]
     return tries[weights.index(max(weights))]
 

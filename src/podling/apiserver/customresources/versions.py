@@ -15,7 +15,7 @@ _STAGES = {None: 0, "beta": 1, "alpha": 2}
 
 
 def priority(name: str) -> tuple[int, int, int, str]:
-    """A sorting key: the most preferred version comes first."""
+    """Return a sorting key: the most preferred version comes first."""
     match = _VERSION(name)
     if match is None:
         return 3, 0, 0, name
@@ -24,7 +24,7 @@ def priority(name: str) -> tuple[int, int, int, str]:
 
 
 def groups_of(resources: Iterable[Resource]) -> dict[str, tuple[str, ...]]:
-    """The versions of each group, the preferred one first."""
+    """Return the versions of each group, the preferred one first."""
     found: dict[str, set[str]] = {}
     for resource in resources:
         found.setdefault(resource.group, set()).add(resource.version)

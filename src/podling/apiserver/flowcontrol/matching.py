@@ -21,7 +21,7 @@ ALL = "*"
 
 
 def first_match(schemas: Iterable[FlowSchema], user: User, asked: Attributes) -> FlowSchema | None:
-    """The schema that a request belongs to. ``schemas``: in the order of their precedence."""
+    """Return the schema that a request belongs to. ``schemas``: in the order of their precedence."""
     for schema in schemas:
         if any(_rules_match(rules, user, asked) for rules in schema.spec.rules):
             return schema

@@ -75,7 +75,7 @@ _remembered = lru_cache(maxsize=256)
 
 @_remembered
 def _versions(custom: Custom) -> dict[str, tuple[str, ...]]:
-    """The versions of every group, built-in groups first; in each the preferred version first."""
+    """Return the versions of every group, built-in groups first; in each the preferred version first."""
     built_in = group_versions()
     order = sorted(built_in, key=lambda name: (-GROUP_PRIORITIES.get(name, OTHER_GROUPS), name))
     found = {name: built_in[name] for name in order}
@@ -218,5 +218,5 @@ def _kind(group_name: str, version_name: str, kind: str) -> dict[str, str]:
 
 
 def etag(body: bytes) -> str:
-    """A tag that changes with the content."""
+    """Return a tag that changes with the content."""
     return f'"{hashlib.sha512(body).hexdigest().upper()}"'

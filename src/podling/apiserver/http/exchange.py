@@ -41,7 +41,7 @@ def _new_audit_id() -> str:
 
 
 def audit_id(request: web.BaseRequest) -> str:
-    """The client's own identifier of the request, or a new one."""
+    """Return the client's own identifier of the request, or a new one."""
     return request.headers.get(AUDIT_ID) or _new_audit_id()
 
 
@@ -65,7 +65,7 @@ class HttpRequest(CompletingRequest):
         return self.keep_alive and AUDIT_ID not in self.headers
 
     async def read(self) -> bytes:
-        """The body; most came with the head and need not be waited for.
+        """Return the body; most came with the head and need not be waited for.
 
         Raises 413 (``HTTPException``), 504 when it does not come in time.
         """

@@ -57,7 +57,7 @@ class Health:
         return await reply(request, body.encode(), code=code, media_type=TEXT, headers=NO_SNIFFING)
 
     def _lines(self, endpoint: str, excluded: set[str]) -> tuple[list[str], bool]:
-        """A line for each check, and whether any of them failed."""
+        """Return a line for each check, and whether any of them failed."""
         lines, failed = [], False
         for name, check in self._checks.items():
             if name in excluded:

@@ -20,7 +20,7 @@ class KeptLists:
         self._bodies: dict[Target, bytes] = {}
 
     def find(self, target: Target, revision: int) -> bytes | None:
-        """The list of everything in ``target`` as of ``revision``, if it is kept."""
+        """Return the list of everything in ``target`` as of ``revision``, if it is kept."""
         return self._bodies.get(target) if revision == self._revision else None
 
     def keep(self, target: Target, revision: int, body: bytes) -> None:

@@ -20,7 +20,7 @@ _END = b"]}"
 
 
 def styled(begun: list[bytes], pieces: Iterator[bytes], media_type: str) -> Iterator[bytes]:
-    """The list in ``begun`` and ``pieces``, at least two of them, as indented JSON or as YAML."""
+    """Return the list in ``begun`` and ``pieces``, at least two of them, as indented JSON or as YAML."""
     found = _items(begun[0])
     if found is None:
         raise ValueError("the first piece of a list has no items")
@@ -30,7 +30,7 @@ def styled(begun: list[bytes], pieces: Iterator[bytes], media_type: str) -> Iter
 
 
 def _blocks(pieces: Iterator[bytes]) -> Iterator[bytes]:
-    """The items of each piece as a list."""
+    """Yield the items of each piece as a list."""
     last = next(pieces)
     for piece in pieces:
         yield b"[" + last.removeprefix(b",") + b"]"

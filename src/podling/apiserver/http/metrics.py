@@ -111,7 +111,7 @@ class RequestMetrics:
         self._events[key] = self._events.get(key, 0) + events
 
     def collect(self) -> Iterator[Any]:
-        """The families, as ``prometheus_client`` collectors give them."""
+        """Yield the families, as ``prometheus_client`` collectors give them."""
         yield from self._ended()
         yield from self._under_way()
         yield from self._kept()
@@ -170,7 +170,7 @@ class Collector(Protocol):
     """Source of metric families."""
 
     def collect(self) -> Iterable[Any]:
-        """The families of ``prometheus_client``."""
+        """Return the families of ``prometheus_client``."""
         ...
 
 

@@ -107,7 +107,7 @@ def check_form(wanted: Wanted, resource: Resource, *, listed: bool) -> None:
 
 
 def _form(parameters: dict[str, str]) -> Form | None:
-    """The form that a clause's parameters name; None for one that is not served."""
+    """Return the form that a clause's parameters name; None for one that is not served."""
     name = parameters.get("as", "")
     if not parameters.keys() & {"as", "g", "v"}:
         return Form.OBJECT
@@ -121,7 +121,7 @@ def _pair(parameter: str) -> tuple[str, str]:
 
 
 def warning_headers(texts: list[str]) -> list[str]:
-    """The values of the ``Warning`` headers for ``texts``: each once, escaped, bounded in all."""
+    """Return the values of the ``Warning`` headers for ``texts``: each once, escaped, bounded in all."""
     unique = list(dict.fromkeys(texts))
     if sum(len(text) for text in unique) > MAX_WARNING_RUNES:
         unique = [text[:TRUNCATED_WARNING_RUNES] for text in unique]

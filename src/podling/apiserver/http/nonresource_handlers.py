@@ -215,7 +215,7 @@ class Documents:
 
 
 async def _negotiated(request: HttpRequest, document: Any) -> web.StreamResponse:
-    """A document of discovery, as JSON or as YAML. Raises 406."""
+    """Return a document of discovery, as JSON or as YAML. Raises 406."""
     media_type = media_type_of(request.headers.get("Accept", ""))
     return await reply_object(request, msgspec.json.encode(document), media_type=media_type)
 
@@ -226,7 +226,7 @@ async def _raw(request: HttpRequest, document: Any) -> web.StreamResponse:
 
 
 async def lost(request: HttpRequest) -> web.StreamResponse:
-    """The answer for a path that leads nowhere."""
+    """Return the answer for a path that leads nowhere."""
     return await reply_text(request, LOST, code=404)
 
 
@@ -248,7 +248,7 @@ def _not_acceptable() -> web.Response:
 async def _tagged(
     request: HttpRequest, body: bytes, media_type: str, *, cache: str = "", expires: str = ""
 ) -> web.StreamResponse:
-    """A document that clients keep: 304 when they have it already."""
+    """Return a document that clients keep: 304 when they have it already."""
     headers = {"ETag": _etag(body), **VARIES}
     headers |= {CACHE_CONTROL: cache} if cache else {}
     headers |= {"Expires": expires} if expires else {}

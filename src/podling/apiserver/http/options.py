@@ -34,12 +34,12 @@ Query = Mapping[str, str]
 
 
 def flag(query: Query, name: str) -> bool:
-    """A boolean: present and neither ``0`` nor ``false``; without a value, too, it is true."""
+    """Return a boolean: present and neither ``0`` nor ``false``; without a value, too, it is true."""
     return name in query and query[name].lower() not in ("0", "false")
 
 
 def number(query: Query, name: str) -> int | None:
-    """An integer, or None if it is not given. Raises 400."""
+    """Return an integer, or None if it is not given. Raises 400."""
     if name not in query:
         return None
     text = query[name]

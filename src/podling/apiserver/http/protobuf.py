@@ -62,7 +62,7 @@ def _tables() -> Mapping[str, Mapping[int, Field]]:
 
 
 def read_protobuf(data: bytes, values_max: int = VALUES_MAX) -> Body:
-    """The object in an enveloped body. Raises 400 for anything else."""
+    """Return the object in an enveloped body. Raises 400 for anything else."""
     try:
         if not data.startswith(MAGIC):
             raise Malformed(
@@ -78,7 +78,7 @@ def read_protobuf(data: bytes, values_max: int = VALUES_MAX) -> Body:
 
 
 def _message_name(api_version: str, kind: str) -> str:
-    """The full name of a kind's message."""
+    """Return the full name of a kind's message."""
     package = _OWN_PACKAGES.get(api_version) or f"k8s.io.api.{_package(api_version)}."
     for name in (_META + kind, package + kind):
         if name in _tables():
@@ -153,13 +153,13 @@ def _is_map(kind: str) -> bool:
 
 
 def _empty_value(kind: str) -> Any:
-    """The value of a map entry that is left out because it is empty."""
+    """Return the value of a map entry that is left out because it is empty."""
     value_kind = _tables()[kind][2][1]
     return "" if value_kind in ("string", "bytes") else _message(value_kind, b"", _Limits(VALUES_MAX))
 
 
 def _raw_fields(data: bytes) -> Iterator[tuple[int, Any]]:
-    """The fields of a message, undecoded: numbers as int, everything else as bytes."""
+    """Yield the fields of a message, undecoded: numbers as int, everything else as bytes."""
     at, end = 0, len(data)
     while at < end:
         tag, at = _varint(data, at)

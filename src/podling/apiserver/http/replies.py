@@ -37,7 +37,7 @@ def wants_pretty(request: HttpRequest) -> bool:
 
 
 def _warnings(request: HttpRequest) -> list[str]:
-    """The values of the ``Warning`` headers of the answer."""
+    """Return the values of the ``Warning`` headers of the answer."""
     if not (request.warnings or request.deprecation):
         return []
     return warning_headers([*filter(None, (request.deprecation,)), *request.warnings])

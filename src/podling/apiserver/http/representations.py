@@ -60,7 +60,7 @@ class Renderer(Struct, frozen=True):
         return self.rules.columns or tables.DEFAULT_COLUMNS
 
     def one(self, entry: Entry, now: datetime) -> bytes:
-        """A single object."""
+        """Return a single object."""
         if self.form is Form.OBJECT:
             return entry.value
         if self.form is Form.TABLE:
@@ -69,7 +69,7 @@ class Renderer(Struct, frozen=True):
         return self._partial(entry)
 
     async def many(self, entries: Sequence[Entry], metadata: ListMeta, now: datetime) -> bytes:
-        """A list of objects."""
+        """Return a list of objects."""
         found: list[bytes] = []
         for piece in self.pieces(entries, metadata, now):
             if found:
@@ -78,7 +78,7 @@ class Renderer(Struct, frozen=True):
         return found[0] if len(found) == 1 else b"".join(found)
 
     def pieces(self, entries: Sequence[Entry], metadata: ListMeta, now: datetime) -> Iterator[bytes]:
-        """A list of objects, bit by bit: who takes it lets others have a turn in between."""
+        """Yield a list of objects, bit by bit: who takes it lets others have a turn in between."""
         head, tail = self._around(metadata)
         if self.form is Form.TABLE:
             entries = self._in_order(entries)
@@ -118,7 +118,7 @@ class Renderer(Struct, frozen=True):
         ]
 
     def _item(self, entry: Entry) -> bytes:
-        """An object as lists have it. Of built-in kinds the list alone says what they are."""
+        """Return an object as lists have it. Of built-in kinds the list alone says what they are."""
         memo, value = stored(entry, self.resource.storage_resource.type), entry.value
         head = f'{{"apiVersion":"{self.resource.group_version}","kind":"{self.resource.kind}",'.encode()
         memo.item_bytes = b"{" + value[len(head) :] if value.startswith(head) else _untyped(value)
@@ -135,7 +135,7 @@ class Renderer(Struct, frozen=True):
         return head + codec.encode(metadata) + b',"items":[', b"]}"
 
     def event(self, type_: WatchEventType, entry: Entry, now: datetime, *, first: bool) -> bytes:
-        """A line of a watch. ``first``: only the first table of a watch names the columns."""
+        """Return a line of a watch. ``first``: only the first table of a watch names the columns."""
         if self.form is Form.OBJECT:
             shown = entry.value
         elif self.form is Form.TABLE:

@@ -16,7 +16,7 @@ _PREFIXES = {"api": 2, "apis": 3}
 
 
 def attributes_of(method: str, path: str, *, watch: bool) -> Attributes:
-    """The attributes of a request; of one for no resource, its path and method."""
+    """Return the attributes of a request; of one for no resource, its path and method."""
     parts = [part for part in path.split("/") if part]
     before = _PREFIXES.get(parts[0], 0) if parts else 0
     group, rest = parts[1] if before == 3 and len(parts) > 1 else "", parts[before:]

@@ -251,7 +251,7 @@ def _write_options(request: HttpRequest, verb: str, patch_type: PatchType | None
 
 
 def _body_type(target: Target) -> type[Any]:
-    """The kind that a create or update of ``target`` takes."""
+    """Return the kind that a create or update of ``target`` takes."""
     if not target.subresource:
         return target.resource.type
     part = target.resource.subresources[target.subresource]
@@ -267,7 +267,7 @@ def _object(data: bytes, content_type: str, kind: type[Any], field_validation: s
 
 
 def read_any(data: bytes, content_type: str, kind: str = "", values_max: int = VALUES_MAX) -> codec.Body:
-    """A body in any media type that is served. Raises 415 for others, 400 for malformed ones."""
+    """Return a body in any media type that is served. Raises 415 for others, 400 for malformed ones."""
     if content_type == JSON:
         return codec.read_body(data, content_type, kind, values_max)
     if content_type.startswith(protobuf.MEDIA_TYPE):

@@ -88,7 +88,7 @@ def _parsed(resource: Resource, namespace: str, rest: list[str], watch: bool) ->
 
 
 def verb_of(method: str, target: Target, *, watch: bool) -> str:
-    """The verb of a request. Raises 405 for what the resource does not offer.
+    """Return the verb of a request. Raises 405 for what the resource does not offer.
 
     Built-in resources have no route for HEAD but where it is passed on.
     """

@@ -146,7 +146,7 @@ async def _send_event(request: HttpRequest, event: bytes) -> web.StreamResponse:
 
 
 def _watch_options(query: Mapping[str, str], name: str) -> ListOptions:
-    """A watch's options; the path of a single object is the selection of its name."""
+    """Return a watch's options; the path of a single object is the selection of its name."""
     options = request_options.list_options(query, watch=True)
     if name:
         selector, asked = f"metadata.name={name}", options.field_selector

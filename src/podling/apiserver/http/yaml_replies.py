@@ -17,7 +17,7 @@ _NULL = b" null\n"
 
 
 def yaml_of(body: bytes) -> bytes:
-    """The YAML of JSON, keys in alphabetical order."""
+    """Return the YAML of JSON, keys in alphabetical order."""
     return b"".join(_parts(msgspec.json.decode(body)))
 
 

@@ -22,7 +22,7 @@ STREAMS = ("stdin", "stdout", "stderr", "tty")
 
 
 def connect_options(parsed: Parsed, query: MultiMapping[str], path: str) -> dict[str, Any]:
-    """The options of a connection; ``path`` is the request's whole path. Raises 400."""
+    """Return the options of a connection; ``path`` is the request's whole path. Raises 400."""
     target = parsed.target
     part = target.resource.subresources[target.subresource]
     options: dict[str, Any] = {"kind": part.kind, "apiVersion": part.version}
@@ -44,7 +44,7 @@ def proxied_path(tail: str, path: str) -> str:
 
 
 def _ports(texts: Sequence[str]) -> list[int]:
-    """The ports of repeated parameters, of lists with commas, or of both. Raises 400.
+    """Return the ports of repeated parameters, of lists with commas, or of both. Raises 400.
 
     Source: ``Convert_Slice_string_To_Slice_int32`` in ``apimachinery/pkg/apis/meta/v1/conversion.go``.
     """

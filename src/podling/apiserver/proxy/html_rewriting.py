@@ -74,7 +74,7 @@ DECLARATION_END: Final = _End(re.compile(">"), 0)
 
 @cache
 def _end_of(element: str) -> _End:
-    """The end of an element's raw text, before its end tag; of ``plaintext`` there is none."""
+    """Return the end of an element's raw text, before its end tag; of ``plaintext`` there is none."""
     if element == "plaintext":
         return _End(re.compile("(?!)"), 0)
     return _End(re.compile(rf"(?=</{element}[{_WS}/>])", re.IGNORECASE), len(element) + 2)
@@ -212,7 +212,7 @@ class _TagEnd:
 
 
 def _attributes(text: str) -> list[tuple[str, str]]:
-    """The attributes in the rest of a tag, decoded."""
+    """Return the attributes in the rest of a tag, decoded."""
     found, place = [], 0
     while place < len(text):
         match = _ATTRIBUTE.match(text, place)
@@ -232,7 +232,7 @@ def _lower(text: str) -> str:
 
 
 def _unescaped(text: str) -> str:
-    """An attribute's value with its character references replaced."""
+    """Return an attribute's value with its character references replaced."""
     return _ENTITY.sub(lambda found: _character(found, text), text) if "&" in text else text
 
 

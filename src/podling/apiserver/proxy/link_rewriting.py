@@ -63,7 +63,7 @@ class Links(Struct, frozen=True):
             return text
 
     def location(self, text: str) -> str:
-        """A ``Location`` header. Raises ``ValueError`` for what is no URL."""
+        """Return a ``Location`` header. Raises ``ValueError`` for what is no URL."""
         return self.rewrite(urls.parse(text))
 
     def forwarded_headers(self, path: str) -> dict[str, str]:
@@ -79,7 +79,7 @@ class Links(Struct, frozen=True):
 
 
 def proxy_prefix(path: str, tail: str) -> str:
-    """The part of a request's ``path`` that names the proxy; ``tail`` is the path behind it."""
+    """Return the part of a request's ``path`` that names the proxy; ``tail`` is the path behind it."""
     suffix = f"/{tail}" if tail else ""
     if path.endswith("/") and not suffix.endswith("/"):
         suffix += "/"

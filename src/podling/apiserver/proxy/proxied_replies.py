@@ -78,7 +78,7 @@ class Deflated:
 
 
 def coding_of(encoding: str, first: bytes) -> Coding | None:
-    """The coding of a document that begins with ``first``; None for one that is not known."""
+    """Return the coding of a document that begins with ``first``; None for one that is not known."""
     if encoding == "gzip":
         return Deflated(GZIP)
     if encoding == "deflate":

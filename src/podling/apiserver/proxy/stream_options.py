@@ -20,7 +20,7 @@ LOG_STREAMS = ("All", "Stdout", "Stderr")
 
 
 def container_of(pod: Pod, asked: str) -> str:
-    """The container that a request means: the one it names, or the only one. Raises 400."""
+    """Return the container that a request means: the one it names, or the only one. Raises 400."""
     name, spec = pod.metadata.name, pod.spec
     if asked:
         known = {each.name for each in (*spec.containers, *spec.init_containers)}
@@ -39,7 +39,7 @@ def container_of(pod: Pod, asked: str) -> str:
 
 
 def node_of(pod: Pod) -> str:
-    """The node that runs ``pod``. Raises 400 when there is none."""
+    """Return the node that runs ``pod``. Raises 400 when there is none."""
     if not pod.spec.node_name:
         raise errors.bad_request(f"pod {pod.metadata.name} does not have a host assigned")
     return pod.spec.node_name

@@ -163,7 +163,7 @@ def _encoded(url: str) -> URL:
 
 
 async def refusal(body: Body) -> ApiError:
-    """A kubelet's error answer as an error of ours: its own ``Status``, or its text."""
+    """Return a kubelet's error answer as an error of ours: its own ``Status``, or its text."""
     data = b"".join([chunk async for chunk in body.chunks()])
     await body.close()
     try:
@@ -239,7 +239,7 @@ class StreamRequests:
             await body.close()
 
     async def _pass_on(self, request: HttpRequest, body: Body) -> web.StreamResponse:
-        """A kubelet's answer to the client, chunk by chunk."""
+        """Return a kubelet's answer to the client, chunk by chunk."""
         if body.status >= 400:
             raise await refusal(body)
         shown = {"Content-Type": body.headers.get("Content-Type", TEXT)}

@@ -50,7 +50,7 @@ OUR_EXTRA = "impersonate-extra-"
 
 
 def forwarded(headers: Mapping[str, str]) -> CIMultiDict[str]:
-    """The headers that go along, as often as they come."""
+    """Return the headers that go along, as often as they come."""
     named = {name.strip().lower() for name in headers.get("Connection", "").split(",")}
     stay = HOP_BY_HOP | OURS | named
     return CIMultiDict(

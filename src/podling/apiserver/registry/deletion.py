@@ -111,7 +111,7 @@ def _again(
 
 
 def _finalizers(present: tuple[str, ...], options: DeleteOptions, *, orphans: bool) -> tuple[str, ...]:
-    """The finalizers with the one that the garbage collector needs for this propagation policy.
+    """Return the finalizers with the one that the garbage collector needs for this propagation policy.
 
     ``orphans``: whether the dependents of this kind stay when neither the request nor the object says.
     """

@@ -71,7 +71,7 @@ class Selected(Struct, frozen=True):
 
 
 async def select(store: Store, target: Target, options: ListOptions, wanted: Selection) -> Selected:
-    """The entries that a list shows. Raises 400 for a bad token, 410 for a moment that is gone."""
+    """Return the entries that a list shows. Raises 400 for a bad token, 410 for a moment that is gone."""
     prefix = _prefix(target, wanted)
     revision, after = _start(options, prefix)
     try:
@@ -98,7 +98,7 @@ async def in_turns(entries: tuple[Entry, ...]) -> AsyncIterator[tuple[Entry, ...
 async def _search(
     store: Store, target: Target, limit: int, wanted: Selection, start: tuple[str, int | None, str]
 ) -> Selected:
-    """A page of what matches: read on until it is full or nothing is left."""
+    """Return a page of what matches: read on until it is full or nothing is left."""
     prefix, revision, after = start
     kind = target.resource.storage_resource.type
     if not limit:
@@ -136,7 +136,7 @@ def _answer(
 
 
 def _prefix(target: Target, wanted: Selection) -> str:
-    """The narrowest prefix that holds everything wanted."""
+    """Return the narrowest prefix that holds everything wanted."""
     resource = target.resource
     namespace = target.namespace or (wanted.exactly(NAMESPACE) if resource.namespaced else "")
     prefix = resource.namespace_prefix(namespace)
@@ -145,12 +145,12 @@ def _prefix(target: Target, wanted: Selection) -> str:
 
 
 def watch_prefix(target: Target, wanted: Selection) -> str:
-    """The keys that a watch of ``target`` has to look at."""
+    """Return the keys that a watch of ``target`` has to look at."""
     return _prefix(target, wanted)
 
 
 def _start(options: ListOptions, prefix: str) -> tuple[int | None, str]:
-    """The revision and the key that a list starts from; None for the present."""
+    """Return the revision and the key that a list starts from; None for the present."""
     if options.continue_token:
         if options.resource_version not in ("", "0"):
             raise errors.bad_request(
@@ -166,7 +166,7 @@ def _start(options: ListOptions, prefix: str) -> tuple[int | None, str]:
 
 
 def parse_revision(text: str) -> int:
-    """A ``resourceVersion`` as a number; 0 when not given."""
+    """Return a ``resourceVersion`` as a number; 0 when not given."""
     if not text:
         return 0
     if not text.isascii() or not text.isdigit():

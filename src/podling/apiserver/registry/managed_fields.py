@@ -110,7 +110,7 @@ def _with_record(obj: Any, entries: tuple[ManagedFieldsEntry, ...]) -> Any:
 
 
 def applied(old: Any | None, patch: Patch, target: Target, options: WriteOptions, now: datetime) -> Any:
-    """The object after a server-side apply; ``old`` itself if nothing changes.
+    """Return the object after a server-side apply; ``old`` itself if nothing changes.
 
     Raises 409 for conflicts, 422 for an applier without a name.
     """

@@ -115,12 +115,12 @@ def _decoded(entry: Entry, kind: type[Any]) -> Stored:
 
 
 def object_of(entry: Entry, kind: type[Any]) -> Any:
-    """The object in ``entry``; shared, never to be changed."""
+    """Return the object in ``entry``; shared, never to be changed."""
     memo: Stored | None = entry.memo
     return memo.object if memo is not None and memo.schemas is None else stored(entry, kind).object
 
 
 def entry_of(obj: Any) -> Entry:
-    """An object that is not (or not like this) in the store, as an entry, to be shown in any form."""
+    """Return an object that is not (or not like this) in the store, as an entry, to be shown in any form."""
     revision = int(obj.metadata.resource_version or 0)
     return Entry("", codec.encode(obj), revision, 0, Stored(obj))

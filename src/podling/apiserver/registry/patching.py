@@ -34,7 +34,7 @@ def patched(old: Any | None, wanted: Patch, target: Target, options: WriteOption
 
 
 def _named(wanted: Patch, target: Target, old: Any | None) -> Patch:
-    """The intent with the name that the URL has. Raises 400 when it says another, or is none."""
+    """Return the intent with the name that the URL has. Raises 400 when it says another, or is none."""
     intent = _intent(wanted)
     metadata = intent.get("metadata") or {}
     if not isinstance(metadata, dict):

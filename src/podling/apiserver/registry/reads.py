@@ -47,7 +47,7 @@ class Reads:
         return self._store.peek(target.resource.key(target.namespace, target.name)) is not None
 
     def entry(self, target: Target) -> Entry:
-        """The stored entry of one object. Raises 404, or 500 for one that cannot be decoded."""
+        """Return the stored entry of one object. Raises 404, or 500 for one that cannot be decoded."""
         resource = target.resource
         entry = self._store.peek(resource.key(target.namespace, target.name))
         if entry is not None:
@@ -59,7 +59,7 @@ class Reads:
         raise errors.not_found(resource.plural, resource.group, target.name)
 
     def json_of(self, target: Target, obj: Any) -> bytes:
-        """The JSON of what a write of ``target`` gave: as it is stored, if it is."""
+        """Return the JSON of what a write of ``target`` gave: as it is stored, if it is."""
         if not target.subresource:
             key = target.resource.key(target.namespace, obj.metadata.name or "")
             entry = self._store.peek(key)
@@ -68,7 +68,7 @@ class Reads:
         return codec.encode(obj)
 
     def shown(self, resource: Resource, entry: Entry) -> Any:
-        """A stored entry as an object of ``resource``."""
+        """Return a stored entry as an object of ``resource``."""
         memo = stored(entry, resource.storage_resource.type)
         if not resource.storage or not isinstance(memo.object, CustomObject):
             return shown_form(resource, memo.object)
@@ -78,7 +78,7 @@ class Reads:
         return form
 
     def shown_entry(self, resource: Resource, entry: Entry) -> Entry:
-        """A stored entry as answers about ``resource`` have it: often the entry itself."""
+        """Return a stored entry as answers about ``resource`` have it: often the entry itself."""
         if resource.storage:
             return entry_of(self.shown(resource, entry))
         if isinstance(resource, CustomResource):

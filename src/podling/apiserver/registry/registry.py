@@ -191,7 +191,7 @@ class Registry:
         return view.show(changed) if view is not None else shown_form(resource, changed)
 
     def view(self, target: Target) -> View | None:
-        """The view that ``target`` names, if it names one. Raises 404 for an unknown subresource."""
+        """Return the view that ``target`` names, if it names one. Raises 404 for an unknown subresource."""
         if not target.subresource:
             return None
         if target.subresource not in target.resource.subresources:

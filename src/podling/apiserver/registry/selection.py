@@ -35,7 +35,7 @@ class Selection(Struct, frozen=True):
         )
 
     def values(self, obj: Any) -> dict[str, str]:
-        """The selectable fields of ``obj``."""
+        """Return the selectable fields of ``obj``."""
         metadata = obj.metadata
         return {
             NAME: metadata.name or "",
@@ -44,7 +44,7 @@ class Selection(Struct, frozen=True):
         }
 
     def exactly(self, field: str) -> str:
-        """The one value that ``field`` must have, or nothing if there is no such requirement."""
+        """Return the one value that ``field`` must have, or nothing if there is no such requirement."""
         return self.fields.required_value(field) or ""
 
 

@@ -99,7 +99,7 @@ class ObjectWatch:
         return self._ready.popleft()
 
     def ready(self) -> list[Change]:
-        """Every event that is here already, without waiting: what one write to a socket may carry."""
+        """Return every event that is here already, without waiting: what one write to a socket may carry."""
         if self._watch is not None and self._present is None and not self._closed:
             try:
                 self._take(self._watch.ready())
@@ -197,7 +197,7 @@ class ObjectWatch:
         return Change(kind, object_of(entry, self._kind), entry)
 
     def _selected(self, event: Event) -> Change | None:
-        """The event as the selection sees it; None when it shows nothing of it."""
+        """Return the event as the selection sees it; None when it shows nothing of it."""
         entry, before = event.entry, event.previous
         obj = object_of(entry, self._kind)
         matched = before is not None and self._selection.matches(object_of(before, self._kind))

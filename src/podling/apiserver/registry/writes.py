@@ -254,7 +254,7 @@ class Writes:
             raise errors.invalid(resource.plural, resource.group, update.target.name, [found])
 
     async def _prepared(self, update: Update, wanted: Any, old: Any) -> Any:
-        """The object to store: completed, admitted, and found valid."""
+        """Return the object to store: completed, admitted, and found valid."""
         if update.trusted:
             return metadata.keep_server_metadata(wanted, old)
         target, rules, now = update.target, update.rules, clock.now()
@@ -293,7 +293,7 @@ class Writes:
         return obj if update.view is None else update.view.show(obj)
 
     def _behind(self, update: Update, admitted: Any, obj: Any, old: Any, context: Context) -> Any:
-        """The object that admission has seen, as it leaves it: all of it, or what its view shows."""
+        """Return the object that admission has seen, as it leaves it: all of it, or what its view shows."""
         if update.view is None:
             return admitted
         changed = update.rules.default(update.view.put(old, admitted, context))
@@ -321,7 +321,7 @@ class Writes:
         options: WriteOptions,
         operation: Operation = Operation.CREATE,
     ) -> Any:
-        """The body of a POST to a subresource, or the options of a connection, after admission."""
+        """Return the body of a POST to a subresource, or the options of a connection, after admission."""
         request = _request(operation, target, user, clock.now(), options, body)
         try:
             body = await self._admission.admit(request)

@@ -27,7 +27,7 @@ class Signer(Protocol):
     """The holder of the authority's key."""
 
     def sign(self, request: bytes, usages: Sequence[str], seconds: int | None) -> bytes:
-        """A certificate (PEM) for a request (PEM) for ``seconds``, or for as long as may be.
+        """Return a certificate (PEM) for a request (PEM) for ``seconds``, or for as long as may be.
 
         Raises ``ValueError`` if there can be none.
         """

@@ -20,7 +20,7 @@ from podling.machinery.selectors import SelectorError, from_label_selector
 
 
 def aggregated(role: ClusterRole, everyone: Iterable[ClusterRole]) -> tuple[PolicyRule, ...]:
-    """The rules that the role should have; ``everyone`` in the order of names."""
+    """Return the rules that the role should have; ``everyone`` in the order of names."""
     selectors = role.aggregation_rule.cluster_role_selectors if role.aggregation_rule is not None else ()
     rules: list[PolicyRule] = []
     for each in selectors:

@@ -31,7 +31,7 @@ BY_ACCOUNT = "service account"
 
 
 def account_of(secret: Secret) -> Iterable[str]:
-    """An index of token Secrets by ``<namespace>/<account>``."""
+    """Return an index of token Secrets by ``<namespace>/<account>``."""
     name = secret.metadata.annotations.get(ACCOUNT_NAME)
     return (f"{secret.metadata.namespace}/{name}",) if secret.type == SECRET_TYPE and name else ()
 

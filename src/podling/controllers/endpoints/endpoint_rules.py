@@ -65,13 +65,13 @@ def relevant(pod: Pod) -> tuple[object, ...]:
 
 
 def addresses_of(pod: Pod, type_: str) -> tuple[str, ...]:
-    """The pod's addresses of one type, ``IPv4`` or ``IPv6``."""
+    """Return the pod's addresses of one type, ``IPv4`` or ``IPv6``."""
     every = [each.ip or "" for each in pod.status.pod_ips] or [pod.status.pod_ip or ""]
     return tuple(ip for ip in every if ip and (":" in ip) == (type_ == "IPv6"))
 
 
 def _port_number(port: ServicePort, pod: Pod) -> int | None:
-    """The pod's port behind a service port; a name is looked up among the ports of its containers."""
+    """Return the pod's port behind a service port; a name is looked up among the ports of its containers."""
     target = port.target_port
     if target in (None, 0, ""):
         return port.port
@@ -86,7 +86,7 @@ def _port_number(port: ServicePort, pod: Pod) -> int | None:
 
 
 def ports_of(service: Service, pod: Pod) -> Ports:
-    """The ports under which the pod serves; named ports that it does not have are left out."""
+    """Return the ports under which the pod serves; named ports that it does not have are left out."""
     found = []
     for port in service.spec.ports:
         number = _port_number(port, pod)
@@ -148,7 +148,7 @@ def desired(service: Service, pods: Iterable[Pod], nodes: Mapping[str, Node]) ->
 
 
 def labels_of(service: Service) -> dict[str, str]:
-    """A slice's labels: the service's own, and ours."""
+    """Return a slice's labels: the service's own, and ours."""
     reserved = (HEADLESS, SERVICE_NAME, MANAGED_BY)
     own = {name: text for name, text in service.metadata.labels.items() if name not in reserved}
     headless = {HEADLESS: ""} if is_headless(service) else {}

@@ -38,7 +38,7 @@ ADDRESSES_MAX = 1000
 
 
 def subsets_of(service: Service, pods: Iterable[Pod]) -> tuple[EndpointSubset, ...]:
-    """The service's addresses, those with the same ports together."""
+    """Return the service's addresses, those with the same ports together."""
     everyone = bool(service.spec.publish_not_ready_addresses)
     groups: dict[tuple[EndpointPort, ...], tuple[list[EndpointAddress], list[EndpointAddress]]] = {}
     for pod in pods:

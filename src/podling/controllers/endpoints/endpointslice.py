@@ -70,7 +70,7 @@ class EndpointSliceController(ServicePodsController):
         return AwaitChange()
 
     def _slices_of(self, service: Service) -> list[EndpointSlice]:
-        """The service's slices that are ours and are not being deleted."""
+        """Return the service's slices that are ours and are not being deleted."""
         return [
             each
             for each in self._children.owned(service)

@@ -58,7 +58,7 @@ def is_silent(health: Health, node: Node, now: datetime) -> bool:
 
 
 def silent_conditions(node: Node, now: datetime) -> tuple[NodeCondition, ...]:
-    """The conditions of a node that fell silent: the same tuple when they say so already."""
+    """Return the conditions of a node that fell silent: the same tuple when they say so already."""
     conditions = node.status.conditions
     for type_ in WATCHED_CONDITIONS:
         present = find(conditions, type_)

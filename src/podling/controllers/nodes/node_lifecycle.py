@@ -253,5 +253,5 @@ class NodeLifecycleController(Controller):
 
 
 def _no_execute(ready: str) -> tuple[Taint, Taint]:
-    """The NoExecute taint for a Ready condition of this status, and the one it must not have."""
+    """Return the NoExecute taint for a Ready condition of this status, and the one it must not have."""
     return (NOT_READY_TAINT, UNREACHABLE_TAINT) if ready == "False" else (UNREACHABLE_TAINT, NOT_READY_TAINT)

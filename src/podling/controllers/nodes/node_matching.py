@@ -17,7 +17,7 @@ def selects_node(selector: NodeSelector | None, node: Node) -> bool:
 
 
 def _matches(term: NodeSelectorTerm, node: Node) -> bool:
-    """An empty term matches nothing, one that cannot be read neither."""
+    """Return an empty term matches nothing, one that cannot be read neither."""
     if not term.match_expressions and not term.match_fields:
         return False
     try:

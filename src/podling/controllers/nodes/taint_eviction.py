@@ -61,7 +61,7 @@ def decide(pod: Pod, taints: tuple[Taint, ...], deadline: datetime | None, now: 
 
 
 def no_execute(node: Node | None) -> tuple[Taint, ...]:
-    """The node's taints that evict; none for a node that is gone."""
+    """Return the node's taints that evict; none for a node that is gone."""
     return tuple(taint for taint in node.spec.taints if taint.effect == NO_EXECUTE) if node else ()
 
 

@@ -58,7 +58,7 @@ def is_excluded(node: Node) -> bool:
 
 
 def zone_state(ready: Sequence[bool], rates: Rates) -> ZoneState:
-    """The state of a zone whose nodes are ``ready`` or not."""
+    """Return the state of a zone whose nodes are ``ready`` or not."""
     not_ready = ready.count(False)
     if not_ready and not_ready == len(ready):
         return ZoneState.FULL
@@ -127,7 +127,7 @@ class TaintQueue:
             self.rate, self._tokens, self._at = rate, tokens, now
 
     def take(self, now: float) -> str | None:
-        """The next node if one waits and the rate allows it at ``now`` (monotonic seconds)."""
+        """Return the next node if one waits and the rate allows it at ``now`` (monotonic seconds)."""
         if not self.waiting or self.seconds_to_token(now) > 0:
             return None
         self._tokens -= 1.0

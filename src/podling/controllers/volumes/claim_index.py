@@ -12,7 +12,7 @@ BY_VOLUME = "volume"
 
 
 def claims_used(pod: Pod) -> Iterable[str]:
-    """The claims behind the pod's volumes, named and ephemeral ones, as ``<namespace>/<name>``."""
+    """Yield the claims behind the pod's volumes, named and ephemeral ones, as ``<namespace>/<name>``."""
     for volume in pod.spec.volumes:
         if volume.persistent_volume_claim is not None:
             yield f"{pod.metadata.namespace}/{volume.persistent_volume_claim.claim_name}"

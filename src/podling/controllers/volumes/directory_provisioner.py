@@ -43,7 +43,7 @@ def volume_name(claim: PersistentVolumeClaim) -> str:
 def volume_for(
     claim: PersistentVolumeClaim, storage_class: StorageClass, folders: Folders
 ) -> PersistentVolume:
-    """The volume made for a claim."""
+    """Return the volume made for a claim."""
     name = volume_name(claim)
     return PersistentVolume(
         metadata=ObjectMeta(name=name, annotations={rules.PROVISIONED_BY: PROVISIONER}),

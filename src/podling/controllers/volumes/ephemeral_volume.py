@@ -20,7 +20,7 @@ from podling.machinery.errors import ApiError, is_already_exists, is_not_found
 
 
 def claim_for(pod: Pod, volume: Volume) -> PersistentVolumeClaim | None:
-    """The claim behind one of the pod's volumes; None if it is no ephemeral one."""
+    """Return the claim behind one of the pod's volumes; None if it is no ephemeral one."""
     template = volume.ephemeral.volume_claim_template if volume.ephemeral is not None else None
     if template is None:
         return None

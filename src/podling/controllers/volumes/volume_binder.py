@@ -178,7 +178,7 @@ class VolumeBinderController(Controller):
         return await self.client.update(structs.replace(claim, metadata=metadata))
 
     def _node_of(self, claim: PersistentVolumeClaim) -> Node | None:
-        """The node of the first pod that uses the claim and has one."""
+        """Return the node of the first pod that uses the claim and has one."""
         key = f"{claim.metadata.namespace}/{claim.metadata.name}"
         names = (pod.spec.node_name for pod in self._pods.by_index(BY_CLAIM, key) if pod.spec.node_name)
         return next((node for name in names if (node := self._nodes.get(Key("", name))) is not None), None)

@@ -107,7 +107,7 @@ def reserved(claim: PersistentVolumeClaim, volumes: Iterable[PersistentVolume]) 
 def best_match(
     claim: PersistentVolumeClaim, volumes: Iterable[PersistentVolume], node: Node | None
 ) -> PersistentVolume | None:
-    """The smallest free volume that fits the claim; on ``node``, if one is given."""
+    """Return the smallest free volume that fits the claim; on ``node``, if one is given."""
     try:
         selector = from_label_selector(claim.spec.selector) if claim.spec.selector is not None else None
     except SelectorError:

@@ -63,7 +63,7 @@ def is_too_late(cron_job: CronJob, time: datetime, now: datetime) -> bool:
 
 
 def finished(job: Job) -> JobCondition | None:
-    """The condition that says that the job is over, or None."""
+    """Return the condition that says that the job is over, or None."""
     over = (each for each in job.status.conditions if each.type in ("Complete", "Failed"))
     return next((each for each in over if each.status == "True"), None)
 
@@ -74,7 +74,7 @@ def job_name(cron_job: CronJob, time: datetime) -> str:
 
 
 def job_for(cron_job: CronJob, time: datetime, schedule: Schedule) -> Job:
-    """The job of the run scheduled at ``time``."""
+    """Return the job of the run scheduled at ``time``."""
     template = cron_job.spec.job_template
     local = time.astimezone(schedule.zone).isoformat(timespec="seconds").replace("+00:00", "Z")
     return Job(
@@ -103,7 +103,7 @@ def reference(job: Job) -> ObjectReference:
 
 
 def surplus(cron_job: CronJob, jobs: Iterable[Job]) -> list[Job]:
-    """The finished jobs beyond the history that is kept, oldest first."""
+    """Return the finished jobs beyond the history that is kept, oldest first."""
     spec = cron_job.spec
     limits = {"Complete": spec.successful_jobs_history_limit, "Failed": spec.failed_jobs_history_limit}
     groups: dict[str, list[Job]] = {"Complete": [], "Failed": []}

@@ -53,7 +53,7 @@ GENERATION_LABEL = "pod-template-generation"
 
 
 def daemon_spec(spec: PodSpec) -> PodSpec:
-    """A template's spec with the tolerations that every daemon pod gets."""
+    """Return a template's spec with the tolerations that every daemon pod gets."""
     wanted = [*_TOLERATED, *([(taints.NETWORK_UNAVAILABLE, taints.NO_SCHEDULE)] if spec.host_network else [])]
     added = tuple(Toleration(key=key, operator="Exists", effect=effect) for key, effect in wanted)
     kept = tuple(each for each in spec.tolerations if each not in added)
@@ -61,7 +61,7 @@ def daemon_spec(spec: PodSpec) -> PodSpec:
 
 
 def pod_for(daemon_set: DaemonSet, node: str, revision_hash: str) -> Pod:
-    """The pod for one node: only its name decides where the scheduler puts it."""
+    """Return the pod for one node: only its name decides where the scheduler puts it."""
     pod = pod_from_template(daemon_set.spec.template, daemon_set)
     requirement = NodeSelectorRequirement(key=NODE_NAME_FIELD, operator="In", values=(node,))
     terms = (NodeSelectorTerm(match_fields=(requirement,)),)
@@ -224,7 +224,7 @@ def max_unavailable(daemon_set: DaemonSet, wanted: int) -> int:
 def update(
     daemon_set: DaemonSet, nodes: Sequence[Node], pods: Mapping[str, list[Pod]], revision: str, now: datetime
 ) -> Plan:
-    """The next step of a rolling update."""
+    """Return the next step of a rolling update."""
     if daemon_set.spec.update_strategy.type == "OnDelete":
         return Plan()
     names = [node.metadata.name or "" for node in nodes if belongs(daemon_set, node).run]
@@ -245,7 +245,7 @@ Well = Callable[[Pod | None], bool]
 
 
 def _old_and_new(present: Sequence[Pod], revision: str) -> Pair:
-    """A node's pods that are not being deleted: the one to be replaced, and the one to replace it."""
+    """Return a node's pods that are not being deleted: the one to be replaced, and the one to replace it."""
     living = [pod for pod in present if not _deleting(pod)]
     old = next((pod for pod in living if not is_updated(pod, revision)), None)
     new = next((pod for pod in living if is_updated(pod, revision)), None)

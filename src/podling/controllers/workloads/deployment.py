@@ -122,7 +122,7 @@ class DeploymentController(Controller):
         return RequeueAfter(wait) if wait is not None else AwaitChange()
 
     def _pods_of(self, deployment: Deployment, sets: Sequence[ReplicaSet]) -> list[Pod]:
-        """The pods that the deployment's replica sets still have."""
+        """Return the pods that the deployment's replica sets still have."""
         pods = self._pods.by_index(BY_NAMESPACE, deployment.metadata.namespace or "")
         return [pod for pod in pods if any(is_controlled_by(pod, each) for each in sets)]
 
@@ -263,7 +263,7 @@ class DeploymentController(Controller):
 
 
 def _new_replica_set(deployment: Deployment, old: list[ReplicaSet], revision: int) -> ReplicaSet:
-    """The replica set of the deployment's present template, at the size it may begin with."""
+    """Return the replica set of the deployment's present template, at the size it may begin with."""
     template, selector = deployment.spec.template, deployment.spec.selector
     digest = template_hash(template, deployment.status.collision_count)
     labels = {**template.metadata.labels, HASH_LABEL: digest}

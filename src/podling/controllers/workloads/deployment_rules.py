@@ -112,7 +112,7 @@ def _age(replica_set: ReplicaSet) -> tuple[datetime, str]:
 
 
 def find_new(deployment: Deployment, replica_sets: Iterable[ReplicaSet]) -> ReplicaSet | None:
-    """The replica set that makes the deployment's present pods; the oldest if there are several."""
+    """Return the replica set that makes the deployment's present pods; the oldest if there are several."""
     template = deployment.spec.template
     matching = (each for each in by_age(replica_sets) if same_template(each.spec.template, template))
     return next(matching, None)
@@ -124,7 +124,7 @@ def active(replica_sets: Iterable[ReplicaSet | None]) -> list[ReplicaSet]:
 
 
 def only_one_to_scale(new: ReplicaSet | None, old: Sequence[ReplicaSet]) -> ReplicaSet | None:
-    """The single active replica set; if none is active the new one, else the youngest."""
+    """Return the single active replica set; if none is active the new one, else the youngest."""
     running = active([*by_age(old)[::-1], new])
     if len(running) > 1:
         return None
@@ -193,7 +193,7 @@ def is_saturated(deployment: Deployment, new: ReplicaSet | None) -> bool:
 
 
 def resize(deployment: Deployment, new: ReplicaSet | None, old: Sequence[ReplicaSet]) -> list[Scale]:
-    """The wanted number changed, perhaps in the middle of a roll-out: share the difference out."""
+    """Return the wanted number changed, perhaps in the middle of a roll-out: share the difference out."""
     only = only_one_to_scale(new, old)
     if only is not None:
         return scale_to([only], wanted(deployment))
@@ -267,7 +267,7 @@ def old_pods_run(new: ReplicaSet | None, old: Sequence[ReplicaSet], pods: Iterab
 
 
 def surplus_history(deployment: Deployment, old: Sequence[ReplicaSet]) -> list[ReplicaSet]:
-    """The replica sets beyond the history that the deployment keeps, oldest revision first."""
+    """Return the replica sets beyond the history that the deployment keeps, oldest revision first."""
     limit = deployment.spec.revision_history_limit
     if limit is None or limit == INT32_MAX:
         return []
@@ -298,7 +298,7 @@ def size_annotations(deployment: Deployment) -> dict[str, str]:
 def revised_annotations(
     deployment: Deployment, annotations: dict[str, str], new_revision: int
 ) -> dict[str, str]:
-    """A replica set's annotations as the deployment's present one at ``new_revision``."""
+    """Return a replica set's annotations as the deployment's present one at ``new_revision``."""
     copied = {name: text for name, text in deployment.metadata.annotations.items() if name not in _NOT_COPIED}
     result = {**annotations, **copied}
     text = annotations.get(REVISION, "")
@@ -311,7 +311,7 @@ def revised_annotations(
 
 
 def _history(history: str, previous: str) -> str:
-    """The revisions that a replica set had before; the oldest are forgotten when it grows too long."""
+    """Return the revisions that a replica set had before; the oldest are forgotten when it grows too long."""
     entries = [each for each in history.split(",") if each]
     while entries and len(",".join([*entries, previous])) > HISTORY_CHARACTERS_MAX:
         entries.pop(0)

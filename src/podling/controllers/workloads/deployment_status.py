@@ -60,7 +60,7 @@ def progressing(status: str, reason: str, message: str) -> DeploymentCondition:
 
 
 def pause_condition(deployment: Deployment) -> DeploymentCondition | None:
-    """The condition to write when a deployment was paused or resumed since the last look."""
+    """Return the condition to write when a deployment was paused or resumed since the last look."""
     if not has_deadline(deployment):
         return None
     condition = find(deployment.status.conditions, PROGRESSING)
@@ -145,7 +145,7 @@ def timed_out(deployment: Deployment, status: DeploymentStatus, now: datetime) -
 def rollout_status(
     deployment: Deployment, new: ReplicaSet | None, everyone: Sequence[ReplicaSet], now: datetime
 ) -> DeploymentStatus:
-    """The whole status during a roll-out."""
+    """Return the whole status during a roll-out."""
     status = counted(deployment, new, everyone, now)
     conditions = _progress_conditions(deployment, status, new, now)
     failure = _replica_failure(new, everyone)

@@ -98,7 +98,7 @@ def status_of(
     disrupted: dict[str, datetime],
     now: datetime,
 ) -> PodDisruptionBudgetStatus:
-    """The budget's status."""
+    """Return the budget's status."""
     allowed = max(0, healthy_now - expected.healthy) if expected.pods > 0 else 0
     status = structs.replace(
         budget.status,
@@ -114,7 +114,7 @@ def status_of(
 
 
 def failed_status(budget: PodDisruptionBudget, error: str, now: datetime) -> PodDisruptionBudgetStatus:
-    """The status when nothing could be computed: nothing is allowed."""
+    """Return the status when nothing could be computed: nothing is allowed."""
     status = structs.replace(
         budget.status, disruptions_allowed=0, observed_generation=budget.metadata.generation
     )

@@ -208,7 +208,7 @@ class JobController(Controller):
             raise failure
 
     def _status(self, job: Job, pods: list[Pod], accounted: Account, step: Step, now: datetime) -> JobStatus:
-        """The numbers of the status after ``step``."""
+        """Return the numbers of the status after ``step``."""
         doomed = {pod.metadata.uid for pod in step.delete}
         active = [pod for pod in pods if is_active(pod) and pod.metadata.uid not in doomed]
         left_to_end = [pod for pod in step.delete if pod.spec.node_name]
@@ -272,7 +272,7 @@ _NOTHING = UncountedTerminatedPods()
 
 
 def _suspension(job: Job, status: JobStatus, now: datetime) -> tuple[JobCondition, ...]:
-    """The condition that says whether the job is suspended; none for one that never was."""
+    """Return the condition that says whether the job is suspended; none for one that never was."""
     if job.spec.suspend:
         wanted, reason, message = "True", "JobSuspended", "Job suspended"
     elif find(status.conditions, SUSPENDED) is not None:

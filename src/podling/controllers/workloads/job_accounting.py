@@ -232,7 +232,7 @@ def _account(job: Job, ledger: _Ledger, later: Later) -> Account:
 
 
 def _last_failures(job: Job, pods: Iterable[Pod]) -> set[str]:
-    """The failed pods that alone remember how often their index failed, until a successor does."""
+    """Return the failed pods that alone remember how often their index failed, until a successor does."""
     if not per_index(job):
         return set()
     last: dict[int, Pod] = {}

@@ -55,7 +55,7 @@ def _matches(rule: PodFailurePolicyRule, number: int, pod: Pod) -> str | None:
 
 
 def _exit_code(requirement: PodFailurePolicyOnExitCodesRequirement, pod: Pod) -> tuple[str, int] | None:
-    """The first container, in the order of statuses, whose exit code meets the requirement."""
+    """Return the first container, in the order of statuses, whose exit code meets the requirement."""
     for status in (*pod.status.container_statuses, *pod.status.init_container_statuses):
         ended = status.state.terminated
         if ended is None or ended.exit_code == 0:

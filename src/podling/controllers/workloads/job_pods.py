@@ -23,7 +23,7 @@ HOST_NAME_LENGTH_MAX = 63
 
 
 def template_pod(job: Job, index: int | None, *, failures: int, ignored: int) -> Pod:
-    """A new pod of the job, for one index of an Indexed job.
+    """Return a new pod of the job, for one index of an Indexed job.
 
     ``failures`` and ``ignored``: how often the index failed before.
     """

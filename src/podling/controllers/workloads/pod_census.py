@@ -85,7 +85,7 @@ class PodCensus:
         pods.add_handler(self._seen, self._changed, self._gone)
 
     def of(self, owner: str, selector: LabelSelector, labels: Mapping[str, str]) -> Count:
-        """The pods of the owner with this UID; ``labels`` are those of its template."""
+        """Return the pods of the owner with this UID; ``labels`` are those of its template."""
         count = self._counts.get(owner)
         if count is None or count.selector != selector or count.labels != labels:
             count = self._counts[owner] = Count(selector, labels)

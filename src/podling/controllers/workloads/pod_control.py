@@ -22,7 +22,7 @@ template) fails once and not five hundred times."""
 
 
 def pod_from_template(template: PodTemplateSpec, owner: ApiObject) -> Pod:
-    """A new pod as the owner's template describes it, named by the API server."""
+    """Return a new pod as the owner's template describes it, named by the API server."""
     prefix = f"{owner.metadata.name}-"
     if dns_subdomain_errors(prefix.rstrip("-")):
         prefix = owner.metadata.name or ""

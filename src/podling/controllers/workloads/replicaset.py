@@ -64,7 +64,7 @@ class Numbers(Struct, frozen=True):
 
 
 def numbers_of(replica_set: ReplicaSet, pods: Sequence[Pod], now: datetime) -> Numbers:
-    """The numbers of these pods."""
+    """Return the numbers of these pods."""
     spec = replica_set.spec
     active = [pod for pod in pods if is_active(pod)]
     wanted = template_labels(replica_set)
@@ -84,7 +84,7 @@ def template_labels(replica_set: ReplicaSet) -> dict[str, str]:
 def status_of(
     replica_set: ReplicaSet, numbers: Numbers, failure: Exception | None, now: datetime
 ) -> ReplicaSetStatus:
-    """The status of a replica set with these pods, after an attempt that ended in ``failure``."""
+    """Return the status of a replica set with these pods, after an attempt that ended in ``failure``."""
     old = replica_set.status
     return structs.replace(
         old,
@@ -142,7 +142,7 @@ class ReplicaKeeper(Controller, Generic[O]):
 
     @abstractmethod
     def as_replica_set(self, owner: O) -> ReplicaSet:
-        """The owner as a replica set that says it is of the owner's own kind."""
+        """Return the owner as a replica set that says it is of the owner's own kind."""
 
     @abstractmethod
     async def write(self, owner: O, status: ReplicaSetStatus) -> None:
@@ -150,7 +150,7 @@ class ReplicaKeeper(Controller, Generic[O]):
 
     @abstractmethod
     def related(self, owner: O) -> Iterable[O]:
-        """The owners whose pods count as company when it is decided which pod to give up."""
+        """Return the owners whose pods count as company when it is decided which pod to give up."""
 
     async def reconcile(self, key: Key) -> RequeueAfter | AwaitChange:
         owner = self._owners.get(key)
@@ -168,7 +168,7 @@ class ReplicaKeeper(Controller, Generic[O]):
         return await self._work(owner, replica_set, settled=settled)
 
     def _numbers_at_rest(self, replica_set: ReplicaSet, selector: LabelSelector) -> Numbers | None:
-        """The numbers, if nothing is to be done but to write them: no pod to make, delete, adopt or
+        """Return the numbers, if nothing is to be done but to write them: no pod to make, delete, adopt or
         release. This is how nearly every run ends, and it looks at no single pod."""
         spec, metadata = replica_set.spec, replica_set.metadata
         if spec.min_ready_seconds or metadata.deletion_timestamp is not None:
@@ -243,7 +243,7 @@ class ReplicaSetController(ReplicaKeeper[ReplicaSet]):
         return owner
 
     def related(self, owner: ReplicaSet) -> Iterable[ReplicaSet]:
-        """All replica sets of the same deployment: during a roll-out, old and new ones alike."""
+        """Return all replica sets of the same deployment: during a roll-out, old and new ones alike."""
         ref = controller_of(owner)
         return self._owners.by_index(BY_CONTROLLER, ref.uid) if ref is not None else (owner,)
 

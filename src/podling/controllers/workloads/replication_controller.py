@@ -77,5 +77,5 @@ def _counts(status: ReplicaSetStatus | ReplicationControllerStatus) -> dict[str,
 
 
 def _converted(condition: Any, kind: type[Any]) -> Any:
-    """A condition of one kind as the other's: their fields are the same."""
+    """Return a condition of one kind as the other's: their fields are the same."""
     return kind(**structs.asdict(condition))

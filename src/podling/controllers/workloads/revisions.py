@@ -30,7 +30,7 @@ NAME_LENGTH_MAX = 223
 
 
 def template_data(template: PodTemplateSpec) -> dict[str, Any]:
-    """A template as a revision keeps it: a patch that puts it in place of another."""
+    """Return a template as a revision keeps it: a patch that puts it in place of another."""
     return {"spec": {"template": {**codec.to_plain(template), "$patch": "replace"}}}
 
 

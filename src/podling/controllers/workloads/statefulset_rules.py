@@ -35,7 +35,7 @@ def replicas_of(stateful: StatefulSet) -> int:
 
 
 def ordinals(stateful: StatefulSet) -> range:
-    """The ordinals that the set's pods should have."""
+    """Return the ordinals that the set's pods should have."""
     first = stateful.spec.ordinals.start or 0 if stateful.spec.ordinals is not None else 0
     return range(first, first + replicas_of(stateful))
 
@@ -73,7 +73,7 @@ def claim_name(template: str, stateful: StatefulSet, ordinal: int) -> str:
 
 
 def member(stateful: StatefulSet, template: PodTemplateSpec, revision: str, ordinal: int) -> Pod:
-    """The pod with this ordinal, as ``template`` makes it."""
+    """Return the pod with this ordinal, as ``template`` makes it."""
     pod = pod_from_template(template, stateful)
     metadata = structs.replace(
         pod.metadata, generate_name="", labels={**pod.metadata.labels, REVISION_LABEL: revision}

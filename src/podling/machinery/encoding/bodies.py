@@ -80,7 +80,7 @@ def _no_yaml(data: bytes, kind: str, message: str) -> ApiError:
 
 
 def summary(data: bytes) -> str:
-    """The beginning of a body as error messages show it: text if it looks like JSON, else in hex."""
+    """Return the beginning of a body as error messages show it: text if it looks like JSON, else in hex."""
     if not data:
         return "<empty>"
     start = data[:_SUMMARY_LENGTH]

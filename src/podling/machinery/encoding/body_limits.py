@@ -40,7 +40,7 @@ def too_many(values_max: int) -> ApiError:
 
 
 def _count(data: bytes) -> int:
-    """The number of values that JSON has, without most of the first ones of objects and lists."""
+    """Return the number of values that JSON has, without most of the first ones of objects and lists."""
     return data.count(b"{") + data.count(b"[") + data.count(b",")
 
 

@@ -33,7 +33,7 @@ def _decoder(type_: type[Any]) -> msgspec.json.Decoder[Any]:
 
 
 def decode(data: bytes, type_: type[T]) -> T:
-    """The object in ``data``. Unknown fields are skipped: what is stored was checked when it came in.
+    """Return the object in ``data``. Unknown fields are skipped: what is stored was checked when it came in.
 
     Raises ``ApiError`` when the data does not fit the type at all.
     """
@@ -47,7 +47,7 @@ def decode(data: bytes, type_: type[T]) -> T:
 
 
 def encode(obj: Any) -> bytes:
-    """The JSON of an object, absent fields left out."""
+    """Return the JSON of an object, absent fields left out."""
     if isinstance(obj, custom.CustomObject):
         return _encoder.encode(obj.plain())
     if getattr(obj, "micro_times", False):
@@ -56,12 +56,12 @@ def encode(obj: Any) -> bytes:
 
 
 def to_plain(obj: Any) -> Any:
-    """The object as fresh plain data that may be changed."""
+    """Return the object as fresh plain data that may be changed."""
     return _plain.decode(encode(obj))
 
 
 def from_plain(plain: Any, type_: type[T]) -> T:
-    """The object of trusted plain data, such as ``to_plain`` gave."""
+    """Return the object of trusted plain data, such as ``to_plain`` gave."""
     if custom.is_custom(type_):
         return cast(T, trusted_custom(plain, cast("type[Any]", type_)))
     return msgspec.convert(plain, type_)

@@ -39,7 +39,7 @@ class ObjectSchema(Protocol):
     def shape(self) -> Shape: ...
 
     def unknown_fields(self, plain: dict[str, Any]) -> list[str]:
-        """The paths of the fields that the schema does not have."""
+        """Return the paths of the fields that the schema does not have."""
         ...
 
     def pruned(self, content: dict[str, Any]) -> dict[str, Any]:

@@ -39,7 +39,7 @@ Handler = Callable[[Any, Path, "list[str] | None"], Any]
 
 
 def convert(plain: Any, type_: type[T], field_validation: str = "Warn") -> tuple[T, list[str]]:
-    """The object that ``plain`` (plain data or a ``Body``) describes, and the warnings to send.
+    """Return the object that ``plain`` (plain data or a ``Body``) describes, and the warnings to send.
 
     ``field_validation`` decides about unknown and repeated fields: ``Ignore`` drops them, ``Warn``
     returns one text each, ``Strict`` refuses. ``apiVersion`` and ``kind`` may be missing.
@@ -144,7 +144,7 @@ def trusted_custom(plain: Mapping[str, Any], type_: type[C]) -> C:
 
 
 def object_meta(plain: Any) -> ObjectMeta:
-    """The metadata in the plain data of another server, which may say null for what is absent.
+    """Return the metadata in the plain data of another server, which may say null for what is absent.
 
     Raises ``msgspec.ValidationError`` for what is no metadata.
     """
@@ -221,7 +221,7 @@ def _refuse_kind(said_kind: str, said_version: str, kind: str, expected: str) ->
 
 @per_type
 def plan_of(type_: type[Any]) -> Handler:
-    """The compiled plan of a struct."""
+    """Return the compiled plan of a struct."""
     special: dict[str, Handler] | None = None
     names = fields_of(type_).keys()
 

@@ -85,7 +85,7 @@ class _Scanner:
         return self.found
 
     def peek(self) -> str:
-        """The next character that is no blank; empty at the end."""
+        """Return the next character that is no blank; empty at the end."""
         match = _blank(self.text, self.at)
         self.at = match.end() if match else self.at
         return self.text[self.at : self.at + 1]

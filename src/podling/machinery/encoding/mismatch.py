@@ -36,7 +36,7 @@ _PYTHON_TYPES: dict[Kind, type[Any]] = {
 
 
 def first_mismatch(plain: Any, type_: type[Any]) -> Mismatch | None:
-    """The first value that does not fit ``type_``; None if all do."""
+    """Return the first value that does not fit ``type_``; None if all do."""
     return _check(plain, shape_of(type_), type_, ())
 
 

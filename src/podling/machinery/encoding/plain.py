@@ -8,14 +8,14 @@ _JSON_TYPES: dict[type[Any], str] = {str: "string", list: "array", dict: "object
 
 
 def copied(plain: Any) -> Any:
-    """A deep copy."""
+    """Return a deep copy."""
     if isinstance(plain, dict):
         return {key: copied(value) for key, value in plain.items()}
     return [copied(item) for item in plain] if isinstance(plain, list) else plain
 
 
 def without_nulls(plain: Any) -> Any:
-    """A deep copy without the fields that are null."""
+    """Return a deep copy without the fields that are null."""
     if isinstance(plain, dict):
         return {key: without_nulls(value) for key, value in plain.items() if value is not None}
     return [without_nulls(item) for item in plain] if isinstance(plain, list) else plain

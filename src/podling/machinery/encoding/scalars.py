@@ -40,7 +40,7 @@ def quantity(value: Any) -> str:
 
 
 def resource(value: Any) -> str:
-    """A quantity of a resource list: nothing is finer than a thousandth there."""
+    """Return a quantity of a resource list: nothing is finer than a thousandth there."""
     return canonical_milli(value.strip() if type(value) is str else json.dumps(value))
 
 

@@ -66,7 +66,7 @@ class Shape(Struct, frozen=True, eq=False):
     """The other fields of such a STRUCT; None if there can be none."""
 
     def go_type(self) -> str:
-        """The Go name of the type in error messages: ``v1.PodSpec``, ``[]v1.Container``."""
+        """Return the Go name of the type in error messages: ``v1.PodSpec``, ``[]v1.Container``."""
         if self.kind is Kind.STRUCT:
             return go_name(self.struct)
         if self.kind is Kind.LIST and self.element:
@@ -111,20 +111,20 @@ def per_type(make: Callable[[type[Any]], R]) -> Callable[[type[Any]], R]:
 
 @per_type
 def fields_of(struct: type[Any]) -> Mapping[str, Shape]:
-    """The shape of every field of a struct, by its JSON name, in the order of the type."""
+    """Return the shape of every field of a struct, by its JSON name, in the order of the type."""
     hints = typing.get_type_hints(struct, include_extras=True)
     return {field.encode_name: _shape(hints[field.name]) for field in msgspec.structs.fields(struct)}
 
 
 @per_type
 def attributes_of(struct: type[Any]) -> Mapping[str, str]:
-    """The Python attribute of every field, by its JSON name."""
+    """Return the Python attribute of every field, by its JSON name."""
     return {field.encode_name: field.name for field in msgspec.structs.fields(struct)}
 
 
 @per_type
 def shape_of(struct: type[Any]) -> Shape:
-    """A whole struct as a shape."""
+    """Return a whole struct as a shape."""
     return Shape(Kind.STRUCT, struct=struct, atomic=getattr(struct, "atomic_struct", False))
 
 
@@ -153,7 +153,7 @@ def _shape(annotation: Any) -> Shape:
 
 
 def _unwrap(annotation: Any, marks: list[Any]) -> Any:
-    """The type itself, without ``None`` and ``Annotated``; what was annotated goes into ``marks``."""
+    """Return the type itself, without ``None`` and ``Annotated``; what was annotated goes into ``marks``."""
     while True:
         origin = typing.get_origin(annotation)
         if origin is Annotated:

@@ -203,7 +203,7 @@ def _key_text(key: Any) -> str:
 
 
 def _resolve(text: str, tag: str | None, plain: bool) -> Any:
-    """The JSON value of a scalar: YAML 1.1, whole floats as integers, dates left as strings."""
+    """Return the JSON value of a scalar: YAML 1.1, whole floats as integers, dates left as strings."""
     if tag and tag.startswith(_TAG) and tag != _TAG + "str":
         plain = tag != _TAG + "binary"
     if not plain or tag in ("!", _TAG + "str"):

@@ -199,7 +199,7 @@ def _add_types(schemas: Schemas, served: Iterable[scheme.Resource]) -> None:
 
 @cache
 def v3_document(group: str, version: str) -> bytes | None:
-    """The OpenAPI v3 document of one group and version; None if it is not served."""
+    """Return the OpenAPI v3 document of one group and version; None if it is not served."""
     served = [each for each in scheme.RESOURCES if (each.group, each.version) == (group, version)]
     if not served:
         return None
@@ -219,7 +219,7 @@ def v3_document(group: str, version: str) -> bytes | None:
 
 @cache
 def v3_index() -> Mapping[str, str]:
-    """The document of each group and version: ``apis/apps/v1`` to its URL, which names the content."""
+    """Return the document of each group and version: ``apis/apps/v1`` to its URL, which names the content."""
     found = {}
     for group, versions in scheme.group_versions().items():
         for version in versions:
@@ -241,7 +241,7 @@ def _content_hash(group: str, version: str) -> str:
 
 @cache
 def v2_document() -> bytes:
-    """The OpenAPI v2 (Swagger) document of everything."""
+    """Return the OpenAPI v2 (Swagger) document of everything."""
     schemas = Schemas(2)
     _add_types(schemas, scheme.RESOURCES)
     document = {

@@ -88,12 +88,12 @@ _PARAMETERS = {
 
 
 def kind_mark(group: str, version: str, kind: str) -> dict[str, str]:
-    """The value of ``x-kubernetes-group-version-kind``."""
+    """Return the value of ``x-kubernetes-group-version-kind``."""
     return {"group": group, "kind": kind, "version": version}
 
 
 def list_type_of(resource: Resource) -> type[Any] | None:
-    """The struct of a list of the resource, if it can be listed."""
+    """Return the struct of a list of the resource, if it can be listed."""
     if isinstance(resource, CustomResource):
         found: type[Any] = resource.list_type
         return found
@@ -101,17 +101,17 @@ def list_type_of(resource: Resource) -> type[Any] | None:
 
 
 def body_type_of(part: Subresource) -> type[Any] | None:
-    """The struct of a subresource's body; None for streams, which have options instead."""
+    """Return the struct of a subresource's body; None for streams, which have options instead."""
     return None if part.kind.endswith("Options") else type_of(part.group, part.version, part.kind)
 
 
 def _body_of(resource: Resource, part: Subresource) -> type[Any] | None:
-    """The struct of a part's body; that of the object itself where a part exchanges it."""
+    """Return the struct of a part's body; that of the object itself where a part exchanges it."""
     return resource.type if part.kind == resource.kind else body_type_of(part)
 
 
 def paths_of(served: Iterable[Resource], reference: Reference, version: int) -> dict[str, Any]:
-    """All paths of some resources, for OpenAPI ``version`` 2 or 3."""
+    """Return all paths of some resources, for OpenAPI ``version`` 2 or 3."""
     writer = _Writer(reference, version)
     for resource in served:
         writer.resource(resource)

@@ -31,7 +31,7 @@ _SCHEMA_NUMBERS = {
 
 
 def _parameter(first: int, type_number: int) -> Mapping[str, Field]:
-    """The fields of a query, path or header parameter: the same everywhere, only shifted."""
+    """Return the fields of a query, path or header parameter: the same everywhere, only shifted."""
     names = (
         ("type", "string"), ("format", "string"), ("items", "Items"), ("collectionFormat", "string"),
         ("default", "value"), ("maximum", "double"), ("exclusiveMaximum", "bool"), ("minimum", "double"),

@@ -163,7 +163,7 @@ def v3_document(document: bytes) -> bytes:
 
 
 def _or_reference(name: str) -> Callable[[Encoder, Any], bytes]:
-    """A choice: what is said here, or where it is said."""
+    """Return a choice: what is said here, or where it is said."""
 
     def write(encoder: Encoder, value: Any) -> bytes:
         if "$ref" in value:

@@ -61,7 +61,7 @@ class Encoder:
         return b"".join(parts)
 
     def _field(self, field: Field, value: Any) -> Iterable[bytes]:
-        """A key's value, as often as a list says; where any value may stand, a list is one value."""
+        """Yield a key's value, as often as a list says; where any value may stand, a list is one value."""
         for each in value if isinstance(value, list) and not field.kind.endswith("value") else (value,):
             if field.entries:
                 pairs = (_pair(name, self._nested(field, item)) for name, item in each.items())
@@ -72,7 +72,7 @@ class Encoder:
                 yield wrapped(field.number, self._nested(field, each))
 
     def _nested(self, field: Field, value: Any) -> bytes:
-        """The payload of a value, inside of what wraps it."""
+        """Return the payload of a value, inside of what wraps it."""
         *outer, innermost = field.inside or (0,)
         if field.kind in _SCALARS:
             payload = _SCALARS[field.kind](innermost, value)

@@ -100,7 +100,7 @@ def _place_and_kind(applied: Any, type_: type[Any], writer: Writer) -> tuple[str
 
 
 def apply(live: Any | None, applied: Any, type_: type[Any], writer: Writer, *, force: bool = False) -> Any:
-    """The object after ``writer`` applied its intent; ``live`` itself if that changes nothing.
+    """Return the object after ``writer`` applied its intent; ``live`` itself if that changes nothing.
 
     ``applied`` must have been checked (``check_intent``) and be normal (``intake.normalized``), with its
     nulls marked (``with_nulls``). Raises ``ApiError``: 409 with one cause per conflicting field, 500 for a
@@ -287,7 +287,7 @@ def _pruned(merged: Any, shape: Shape, last: FieldSet, owners: Iterable[Entry]) 
 
 
 def _yield_to(others: Iterable[Entry], comparison: fieldsets.Comparison, *, force: bool) -> list[Entry]:
-    """The other owners after the change. Raises the conflict if they own what changes."""
+    """Return the other owners after the change. Raises the conflict if they own what changes."""
     changed = comparison.added | comparison.modified
     conflicts = [(each, path) for each in others for path in sorted(each.fields & changed)]
     if conflicts and not force:

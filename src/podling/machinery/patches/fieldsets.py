@@ -51,7 +51,7 @@ def is_leaf(value: Any, shape: Shape) -> bool:
 
 
 def parts(value: Any, shape: Shape, path: Path) -> Iterator[tuple[str, Any, Shape]]:
-    """The parts of a value that is no leaf: path element, value and shape of each.
+    """Yield the parts of a value that is no leaf: path element, value and shape of each.
 
     Raises SchemaError for a field that the type does not have, and for an item without its key.
     """
@@ -80,12 +80,12 @@ def shapes_of(shape: Shape) -> Callable[[str], Shape | None]:
 
 
 def undeclared(path: Path) -> SchemaError:
-    """The error of a field that the type does not have."""
+    """Return the error of a field that the type does not have."""
     return SchemaError(f"{text_of(path)}: field not declared in schema")
 
 
 def item_element(item: Any, index: int, shape: Shape, path: Path) -> str:
-    """The element of an item of the list at ``path``. Raises SchemaError if it has none."""
+    """Return the element of an item of the list at ``path``. Raises SchemaError if it has none."""
     try:
         return element_of(item, shape)
     except ItemError as error:
@@ -93,7 +93,7 @@ def item_element(item: Any, index: int, shape: Shape, path: Path) -> str:
 
 
 def element_of(item: Any, shape: Shape) -> str:
-    """The element of an item of a keyed list or a set. Raises ItemError if it has none."""
+    """Return the element of an item of a keyed list or a set. Raises ItemError if it has none."""
     if not shape.map_keys:
         if item is None or isinstance(item, dict | list):
             raise ItemError(_NO_MEMBER.get(type(item), _NULL_MEMBER))
@@ -121,7 +121,7 @@ def _compact(value: Any) -> str:
 
 
 def fields_in(value: Any, shape: Shape, path: Path = ()) -> FieldSet:
-    """Every field that an applied object names. Raises SchemaError."""
+    """Return every field that an applied object names. Raises SchemaError."""
     return frozenset(_walk(value, shape, path))
 
 
@@ -173,7 +173,7 @@ _MISSING: Any = object()
 
 
 def compare(old: Any, new: Any, shape: Shape) -> Comparison:
-    """The fields that ``new`` has and ``old`` has not, has otherwise, or has no more."""
+    """Return the fields that ``new`` has and ``old`` has not, has otherwise, or has no more."""
     found = Comparison()
     _compare(old, new, shape, (), found)
     return found
@@ -211,7 +211,7 @@ def _by_element(value: Any, shape: Shape, path: Path) -> Mapping[str, tuple[Any,
 
 
 def with_named_parents(fields: Iterable[Path]) -> FieldSet:
-    """The fields, and every struct and map that they are in."""
+    """Return the fields, and every struct and map that they are in."""
     found: set[Path] = set()
     for path in fields:
         found.add(path)
@@ -234,7 +234,7 @@ def without(value: Any, shape: Shape, gone: FieldSet, path: Path = ()) -> Any:
 
 
 def encode(fields: Iterable[Path]) -> dict[str, Any]:
-    """The ``fieldsV1`` tree: a dot marks an inner node that is itself in the set."""
+    """Return the ``fieldsV1`` tree: a dot marks an inner node that is itself in the set."""
     tree: dict[str, Any] = {}
     for path in sorted(fields):
         node = tree
@@ -254,7 +254,7 @@ def _fold(node: dict[str, Any]) -> None:
 
 
 def decode(tree: Mapping[str, Any]) -> FieldSet:
-    """The set that a ``fieldsV1`` tree describes. Raises SchemaError for a malformed one."""
+    """Return the set that a ``fieldsV1`` tree describes. Raises SchemaError for a malformed one."""
     found: set[Path] = set()
     todo: list[tuple[Path, Any]] = [((), tree)]
     while todo:

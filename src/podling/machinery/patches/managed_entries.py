@@ -70,7 +70,7 @@ def unreadable(written: Any) -> str:
 
 
 def entries_in(written: Any, touched: Collection[str] | None = None) -> list[Entry]:
-    """The entries in ``managedFields``; none at all if one of them cannot be read.
+    """Return the entries in ``managedFields``; none at all if one of them cannot be read.
 
     With ``touched``, top-level elements beside those are kept as they are written.
     """
@@ -127,7 +127,7 @@ def _written_identity(entry: Entry) -> tuple[str, str, str]:
 
 
 def unmanaged(plain: Any) -> Any:
-    """The object without its entries."""
+    """Return the object without its entries."""
     metadata = plain.get("metadata")
     if not isinstance(metadata, dict) or "managedFields" not in metadata:
         return plain
@@ -135,7 +135,7 @@ def unmanaged(plain: Any) -> Any:
 
 
 def with_entries(plain: Any, entries: Iterable[Entry]) -> Any:
-    """The object with these entries, in the order of Kubernetes."""
+    """Return the object with these entries, in the order of Kubernetes."""
     result = {**unmanaged(plain)}
     kept = [each for each in entries if each.fields or each.rest]
     kept.sort(key=lambda each: (each.operation, each.time, each.manager, each.api_version, each.subresource))

@@ -41,7 +41,7 @@ _index = re.compile(r"[+-]?[0-9]+").fullmatch
 def patched_object(
     result: Any, type_: type[T], field_validation: str = "Warn", strategic: Any = None
 ) -> tuple[T, list[str]]:
-    """The object that a patch led to, and the warnings to send (see ``intake.convert``).
+    """Return the object that a patch led to, and the warnings to send (see ``intake.convert``).
 
     ``result`` is plain data, or a ``Body`` with the keys that the patch named twice. ``strategic`` is the
     patch if it was a strategic merge patch: then the error shows it, else the result. Raises ``ApiError``
@@ -73,7 +73,7 @@ def check_decodes(patch: Any, expected: str) -> None:
 
 
 def _undecodable(patch: Any, expected: str) -> Iterator[tuple[str, str]]:
-    """The JSON type found, and the Go type expected in its place."""
+    """Yield the JSON type found, and the Go type expected in its place."""
     if (found := json_type(patch)) not in (expected, "null"):
         yield found, f"value of type {_GO_TYPES[expected]}"
     for operation in patch if expected == found == "array" else ():
@@ -181,7 +181,7 @@ class _Copies:
 
 
 def _performed(document: Any, operation: dict[str, Any], copies: _Copies) -> Any:
-    """The document after an operation, which may have changed it in place."""
+    """Return the document after an operation, which may have changed it in place."""
     verb = operation.get("op")
     match verb:
         case "add":
@@ -222,7 +222,7 @@ def _path(operation: dict[str, Any], field: str, verb: str, why: str = "") -> st
 
 
 def _found(document: Any, path: str, missing: str) -> tuple[Any, str]:
-    """The object or list that has the last step of a path, and that step."""
+    """Return the object or list that has the last step of a path, and that step."""
     _, *steps = (step.replace("~1", "/").replace("~0", "~") for step in path.split("/"))
     value = document if steps else None
     for step in steps[:-1]:
@@ -243,7 +243,7 @@ def _get(container: Any, step: str) -> Any:
 
 
 def _position(step: str, size: int) -> int:
-    """The place that a step names in a list; one below zero counts from behind."""
+    """Return the place that a step names in a list; one below zero counts from behind."""
     place = _number(step)
     if not -size <= place < size:
         raise _Inapplicable(f"Unable to access invalid index: {place}: {_INVALID_INDEX}")

@@ -56,7 +56,7 @@ def _unknown(message: str) -> ApiError:
 
 
 def _field(shape: Shape, name: str) -> Shape:
-    """The shape of a field; what the types do not know merges like plain JSON."""
+    """Return the shape of a field; what the types do not know merges like plain JSON."""
     if shape.kind is Kind.STRUCT and shape.struct:
         return fields_of(shape.struct).get(name, ANYTHING)
     return shape.element or ANYTHING if shape.kind is Kind.MAP else ANYTHING
@@ -92,7 +92,7 @@ def _directed(patch: dict[str, Any]) -> dict[str, Any]:
 
 
 def _retained(original: dict[str, Any], patch: dict[str, Any]) -> dict[str, Any]:
-    """The fields of the original that stay, as ``$retainKeys`` says."""
+    """Return the fields of the original that stay, as ``$retainKeys`` says."""
     keep = patch.get(RETAIN_KEYS)
     if RETAIN_KEYS not in patch:
         return dict(original)
@@ -151,7 +151,7 @@ def _holds_objects(original: list[Any], patch: list[Any]) -> bool:
 
 
 def _without_special(original: list[Any], patch: list[Any], merge_key: str) -> list[Any]:
-    """The original's items after the patch's ``$patch`` items took effect."""
+    """Return the original's items after the patch's ``$patch`` items took effect."""
     deleted = set()
     for item in patch:
         match item.get(DIRECTIVE):
@@ -267,7 +267,7 @@ def _delete_scalars(result: dict[str, Any], name: str, unwanted: Any) -> None:
 
 
 def _fresh(patch: Any) -> Any:
-    """A patch's value where the original has none: without nulls and without directives."""
+    """Return a patch's value where the original has none: without nulls and without directives."""
     if isinstance(patch, dict):
         return {
             key: _fresh(value) for key, value in patch.items() if value is not None and not _is_directive(key)

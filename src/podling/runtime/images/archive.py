@@ -138,7 +138,7 @@ class _Reader:
         return data
 
     def _find(self, name: str) -> _Member:
-        """The member of that name. ``docker save`` links layers that several images have."""
+        """Return the member of that name. ``docker save`` links layers that several images have."""
         wanted = _normal(name)
         for _ in range(_LINKS_MAX):
             member = self._members.get(wanted)
@@ -202,7 +202,7 @@ def _opener(open_: Callable[[str], BinaryIO], name: str) -> Opener:
 def _layout(
     read: Callable[[str], bytes], open_: Callable[[str], BinaryIO], platform: image_documents.Platform
 ) -> list[Found]:
-    """An OCI layout: every entry of its index, nested indexes resolved for ``platform``."""
+    """Return an OCI layout: every entry of its index, nested indexes resolved for ``platform``."""
     found = []
     for descriptor in image_documents.decode_manifest(read("index.json")).manifests or ():
         name = _annotated_name(descriptor.annotations or {})

@@ -129,7 +129,7 @@ def parse_platform(text: str, architecture: str) -> Platform:
 
 
 def choose_platform(entries: Sequence[Descriptor], wanted: Platform) -> Descriptor:
-    """The entry of an index that runs on ``wanted``. Raises ``ImageFailure`` that lists what there is.
+    """Return the entry of an index that runs on ``wanted``. Raises ``ImageFailure`` that lists what there is.
 
     An exact variant wins over an entry without one, which wins over any other of the architecture;
     entries that are no images (attestations, platform ``unknown``) are passed over.

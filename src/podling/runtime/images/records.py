@@ -61,7 +61,7 @@ class ImageContent(Struct, frozen=True, kw_only=True):
 
 
 def as_image(record: ImageRecord) -> Image:
-    """The record as the runtime protocol shows it."""
+    """Return the record as the runtime protocol shows it."""
     return Image(
         id=record.id,
         tags=record.tags,
@@ -75,14 +75,14 @@ def as_image(record: ImageRecord) -> Image:
 
 
 def named(records: Mapping[str, ImageRecord], full: str) -> ImageRecord | None:
-    """The image that has the full name ``full``, as a tag or with a digest."""
+    """Return the image that has the full name ``full``, as a tag or with a digest."""
     return next(
         (record for record in records.values() if full in record.tags or full in record.digests), None
     )
 
 
 def add(records: Mapping[str, ImageRecord], new: ImageRecord) -> dict[str, ImageRecord]:
-    """The records with ``new``: its tags leave the images that had them, its names join those it had.
+    """Return the records with ``new``: its tags leave the images that had them, its names join those it had.
 
     An image that loses its last name stays, nameless, until it is removed by id: containers may use it.
     """
@@ -103,7 +103,7 @@ def add(records: Mapping[str, ImageRecord], new: ImageRecord) -> dict[str, Image
 
 
 def remove(records: Mapping[str, ImageRecord], image_id: str, full: str) -> dict[str, ImageRecord]:
-    """The records without the name ``full``; without the image, if that was its last tag.
+    """Return the records without the name ``full``; without the image, if that was its last tag.
 
     An empty ``full`` removes the image with all its names.
     """
@@ -124,7 +124,7 @@ def remove(records: Mapping[str, ImageRecord], image_id: str, full: str) -> dict
 
 
 def live_layers(records: Iterable[ImageRecord], holds: Iterable[Hold]) -> set[str]:
-    """Every layer that something still needs."""
+    """Return every layer that something still needs."""
     kept = {layer for record in records for layer in record.layers}
     return kept.union(*(hold.layers for hold in holds))
 

@@ -154,12 +154,12 @@ class ImageStore:
             path.unlink(missing_ok=True)
 
     def shown_directories(self) -> tuple[str, ...]:
-        """The machine's directories that the built-in image shows."""
+        """Return the machine's directories that the built-in image shows."""
         self._loaded()
         return self._host().binds
 
     def content(self, image_id: str) -> ImageContent:
-        """An image's layers and configuration. Raises ``NotFound``."""
+        """Return an image's layers and configuration. Raises ``NotFound``."""
         record = self._loaded().get(image_id)
         if record is None:
             raise NotFound(f"image {image_id!r} is not here")
@@ -219,7 +219,7 @@ class ImageStore:
             return records.as_image(self._loaded()[record.id])
 
     async def _unpack(self, found: archive.Found) -> ImageRecord:
-        """Every layer that is not here yet; returns the image's record, still nameless."""
+        """Return every layer that is not here yet; returns the image's record, still nameless."""
         diff_ids = found.document.rootfs.diff_ids
         if len(diff_ids) != len(found.layers):
             raise ImageFailure(
@@ -278,7 +278,7 @@ class ImageStore:
         await asyncio.to_thread(self._loaded)
 
     def _loaded(self) -> dict[str, ImageRecord]:
-        """The records, read from disk on first use."""
+        """Return the records, read from disk on first use."""
         if self._records is None:
             with self._opening:
                 if self._records is None:
@@ -333,7 +333,7 @@ class ImageStore:
 
 
 def _no_image(what: str, error: OSError) -> ImageFailure:
-    """The failure that users see when the file system does not take an image."""
+    """Return the failure that users see when the file system does not take an image."""
     return ImageFailure(f'failed to pull and unpack image "{what}": {error.strerror or error}')
 
 

@@ -218,7 +218,7 @@ def pax_moment(value: bytes) -> int:
 
 
 def pax_records(data: bytes) -> Iterator[tuple[str, bytes]]:
-    """The records ``<length> <key>=<value>\\n`` of a PAX header. Raises ``ImageFailure``."""
+    """Yield the records ``<length> <key>=<value>\\n`` of a PAX header. Raises ``ImageFailure``."""
     at = 0
     while at < len(data):
         space = data.find(b" ", at, at + _LENGTH_DIGITS_MAX)
@@ -249,7 +249,7 @@ _MAP_BLOCKS_MAX = 2048
 
 
 def old_sparse(block: bytes, next_block: NextBlock) -> tuple[tuple[Extent, ...], int]:
-    """The map and length of GNU's old form: in the header itself and in blocks behind it."""
+    """Return the map and length of GNU's old form: in the header itself and in blocks behind it."""
     length = _size(_number(block[483:495]))
     found = list(_pieces(block[386:482]))
     more, blocks = block[482], 0
@@ -271,7 +271,7 @@ def _pieces(data: bytes) -> Iterator[Extent]:
 
 
 def pax_sparse(special: Special, next_block: NextBlock) -> tuple[tuple[Extent, ...], int]:
-    """The map and length of GNU's three PAX forms, 0.0, 0.1 and 1.0."""
+    """Return the map and length of GNU's three PAX forms, 0.0, 0.1 and 1.0."""
     pax = special.pax
     length = _size(_decimal(pax.get("GNU.sparse.realsize") or pax.get("GNU.sparse.size") or b"0"))
     if pax.get("GNU.sparse.major") == b"1":

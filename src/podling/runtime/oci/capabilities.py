@@ -43,7 +43,7 @@ DEFAULT = (
 
 
 def container_capabilities(security: Security, available: Collection[str]) -> tuple[str, ...]:
-    """The capabilities of a container, in the kernel's order. Raises ``RuntimeFailure``."""
+    """Return the capabilities of a container, in the kernel's order. Raises ``RuntimeFailure``."""
     everything = {name for name in NAMES if name in available}
     if security.privileged:
         return tuple(name for name in NAMES if name in everything)
@@ -72,7 +72,7 @@ def _full_name(name: str) -> str:
 
 
 def available_here() -> frozenset[str]:
-    """The capabilities in this process' bounding set."""
+    """Return the capabilities in this process' bounding set."""
     status = Path("/proc/self/status").read_text()
     bits = int(status.partition("CapBnd:")[2].split(maxsplit=1)[0], 16)
     return frozenset(name for number, name in enumerate(NAMES) if bits >> number & 1)

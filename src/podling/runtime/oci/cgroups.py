@@ -39,7 +39,7 @@ def weight(shares: int) -> int:
 
 
 def merged(before: LinuxResources, change: LinuxResources) -> LinuxResources:
-    """The limits in force after ``change``: what it does not give stays."""
+    """Return the limits in force after ``change``: what it does not give stays."""
     given = {
         name: getattr(change, name)
         for name in change.__struct_fields__
@@ -49,7 +49,7 @@ def merged(before: LinuxResources, change: LinuxResources) -> LinuxResources:
 
 
 def limit_files(resources: LinuxResources, unified: bool) -> list[tuple[str, str, str]]:
-    """The limits as (controller, file, value), in the order in which they must be written."""
+    """Return the limits as (controller, file, value), in the order in which they must be written."""
     files: list[tuple[str, str, str]] = []
     if resources.cpu_shares is not None:
         if unified:
@@ -105,12 +105,12 @@ class Cgroups:
         self.root = root
 
     def place(self, controller: str, path: str) -> Path:
-        """The directory of ``path`` in the hierarchy of ``controller``."""
+        """Return the directory of ``path`` in the hierarchy of ``controller``."""
         base = self.root if self.unified else self.root / controller
         return base / path.lstrip("/")
 
     def hierarchies(self) -> Iterator[Path]:
-        """Every hierarchy's root in which a path may exist."""
+        """Yield every hierarchy's root in which a path may exist."""
         if self.unified:
             yield self.root
             return
@@ -170,7 +170,7 @@ class Cgroups:
             (self.place(controller, path) / name).write_text(value)
 
     def processes(self, path: str) -> list[int]:
-        """Every process in ``path`` and below."""
+        """Return every process in ``path`` and below."""
         found: list[int] = []
         for directory, _, _ in os.walk(self.place("pids", path)):
             try:
@@ -234,7 +234,7 @@ class Cgroups:
         return (self.place("memory", path) / name).exists()
 
     def memory_limit(self, path: str) -> int | None:
-        """The memory limit in force, None if there is none."""
+        """Return the memory limit in force, None if there is none."""
         name = "memory.max" if self.unified else "memory.limit_in_bytes"
         value = self._number("memory", path, name)
         return value if 0 < value < _UNLIMITED_V1 else None

@@ -63,7 +63,7 @@ def cover_unified() -> None:
 
 
 def hidden_view() -> int:
-    """A descriptor of such a view, for nsenter(1); the calling thread ends up in it, too."""
+    """Return a descriptor of such a view, for nsenter(1); the calling thread ends up in it, too."""
     hide_unified()
     return os.open("/proc/thread-self/ns/mnt", os.O_RDONLY | os.O_CLOEXEC)
 
@@ -228,7 +228,7 @@ def _verb(arguments: Sequence[str]) -> str:
 
 
 async def read_some(descriptor: int, size: int = 65536) -> bytes:
-    """The next bytes of a pipe, socket or terminal, ``b""`` at its end; never blocks the loop."""
+    """Return the next bytes of a pipe, socket or terminal, ``b""`` at its end; never blocks the loop."""
     os.set_blocking(descriptor, False)
     while True:
         try:

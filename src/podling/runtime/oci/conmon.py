@@ -143,7 +143,7 @@ def _take_back(launched: tuple[int | None, subprocess.Popen[bytes]]) -> None:
 
 
 async def _read_line(descriptor: int) -> bytes:
-    """The monitor's one answer; it keeps its end of the pipe open."""
+    """Return the monitor's one answer; it keeps its end of the pipe open."""
     line = b""
     while not line.endswith(b"\n"):
         chunk = await commands.read_some(descriptor)

@@ -88,7 +88,7 @@ class Ends:
             self.record(ended)
 
     def _ended(self, record: ContainerRecord) -> ContainerRecord:
-        """The record with its end: from the exit file, else unknown."""
+        """Return the record with its end: from the exit file, else unknown."""
         path = self._host.exits / record.id
         message = ""
         try:

@@ -123,7 +123,7 @@ class _Exec:
         return code
 
     async def _code(self, process: subprocess.Popen[bytes], readers: Sequence[asyncio.Task[None]]) -> int:
-        """The exit code, unless the output cannot be delivered any more: then its error."""
+        """Return the exit code, unless the output cannot be delivered any more: then its error."""
         ending = self._task(_end_of(process))
         waiting: set[asyncio.Task[None]] = {ending, *readers}
         while not ending.done():
@@ -137,7 +137,7 @@ class _Exec:
         return self._place / "pid"
 
     def _leader(self) -> int:
-        """The command's PID as the engine wrote it; 0 while it has not."""
+        """Return the command's PID as the engine wrote it; 0 while it has not."""
         try:
             return int(self._pid_file.read_text())
         except (OSError, ValueError):
@@ -216,7 +216,7 @@ class _Exec:
         return os.pipe2(os.O_CLOEXEC)
 
     def _open_terminal(self) -> tuple[int, int, int]:
-        """A raw terminal between us and runc, which copies to its own cooked one inside and, on
+        """Return a raw terminal between us and runc, which copies to its own cooked one inside and, on
         SIGWINCH, its size."""
         ours, theirs = os.openpty()
         terminals.setraw(theirs)
@@ -228,7 +228,7 @@ class _Exec:
         return ours, ours, -1
 
     async def _received_terminal(self, console: Console, process: subprocess.Popen[bytes]) -> int:
-        """The command's terminal, which crun sends us; -1 if crun ended without."""
+        """Return the command's terminal, which crun sends us; -1 if crun ended without."""
         receiving = self._task(console.receive())
         ending = self._task(_end_of(process))
         await asyncio.wait((receiving, ending), return_when=asyncio.FIRST_COMPLETED)
@@ -350,7 +350,7 @@ def kill_tree(host: Host, record: ContainerRecord, leader: int) -> None:
 
 
 def _family(pid: int) -> tuple[int, int]:
-    """A process' parent and session, zeros where it is gone."""
+    """Return a process' parent and session, zeros where it is gone."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:
             fields = file.read().rpartition(b")")[2].split()

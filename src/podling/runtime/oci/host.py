@@ -50,14 +50,14 @@ class Host(Struct, frozen=True, kw_only=True):
         return self.state / "engine"
 
     def bundle(self, container_id: str) -> Path:
-        """A container's configuration, its streams' sockets, and its mounted root file system."""
+        """Return a container's configuration, its streams' sockets, and its mounted root file system."""
         return self.state / "containers" / container_id
 
     def rootfs(self, container_id: str) -> Path:
         return self.bundle(container_id) / "rootfs"
 
     def upper(self, container_id: str) -> Path:
-        """A container's writable layer."""
+        """Return a container's writable layer."""
         return self.root / "containers" / container_id / "upper"
 
     def place(self, sandbox_id: str) -> Place:

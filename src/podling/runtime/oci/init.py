@@ -67,7 +67,7 @@ _BASE = 0x400000
 
 
 def program(machine: str) -> bytes:
-    """The holder as an ELF file for ``machine`` (Go's name). Raises ``RuntimeFailure``."""
+    """Return the holder as an ELF file for ``machine`` (Go's name). Raises ``RuntimeFailure``."""
     if machine not in _MACHINES:
         raise RuntimeFailure(f"pods with a shared process namespace are not supported on {machine}")
     number, code = _MACHINES[machine]

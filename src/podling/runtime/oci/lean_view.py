@@ -24,7 +24,7 @@ SYSTEM = ("/proc", "/sys", "/dev", "/usr", "/bin", "/sbin", "/lib", "/lib64", "/
 
 
 def unneeded(mountinfo: str, needed: Sequence[PurePath]) -> tuple[PurePath, ...]:
-    """The mount points that the view can do without, the innermost first, from /proc/self/mountinfo.
+    """Return the mount points that the view can do without, the innermost first, from /proc/self/mountinfo.
 
     A mount stays if it is the system's, or if one of the ``needed`` paths lies on it.
     """

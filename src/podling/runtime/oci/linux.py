@@ -192,7 +192,7 @@ def set_domainname(name: str) -> None:
 
 
 def inotify(directory: str | Path, mask: int) -> int:
-    """A non-blocking inotify descriptor that watches one directory."""
+    """Return a non-blocking inotify descriptor that watches one directory."""
     descriptor = _check(_libc.inotify_init1(IN_NONBLOCK | IN_CLOEXEC), "inotify_init1")
     try:
         _check(_libc.inotify_add_watch(descriptor, os.fsencode(directory), mask), os.fspath(directory))

@@ -41,7 +41,7 @@ def parse_mountinfo(text: str) -> list[MountPoint]:
 
 
 def _unescaped(path: str) -> str:
-    """The kernel writes blanks, tabs, newlines and backslashes as three octal digits."""
+    """Return the kernel writes blanks, tabs, newlines and backslashes as three octal digits."""
     for code, character in (("040", " "), ("011", "\t"), ("012", "\n"), ("134", "\\")):
         path = path.replace(f"\\{code}", character)
     return path

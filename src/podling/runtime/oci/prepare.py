@@ -100,7 +100,7 @@ def prepare(
 
 
 def _directories(host: Host, record: ContainerRecord, image: ImageContent) -> tuple[Path, Path, Path]:
-    """The container's own directory, its bundle, and its root file system, mounted."""
+    """Return the container's own directory, its bundle, and its root file system, mounted."""
     directory, bundle, rootfs = (
         host.root / "containers" / record.id,
         host.bundle(record.id),
@@ -116,7 +116,7 @@ def _directories(host: Host, record: ContainerRecord, image: ImageContent) -> tu
 
 
 def _hostname_file(host: Host, sandbox: SandboxRecord) -> Path:
-    """The pod's ``/etc/hostname``, written for its first container."""
+    """Return the pod's ``/etc/hostname``, written for its first container."""
     path = host.hostname_file(sandbox.id)
     if not path.exists():
         path.write_text(f"{sandbox.hostname}\n")
@@ -159,7 +159,7 @@ def _with_sources(
 
 
 def _inside(place: Path, sub_path: str) -> str:
-    """The real path of ``sub_path`` in a mounted image; no link leads out of it."""
+    """Return the real path of ``sub_path`` in a mounted image; no link leads out of it."""
     if not sub_path:
         return str(place)
     try:
@@ -198,7 +198,7 @@ def _emulated(image_architecture: str) -> bool:
 
 
 def _oom_score(wanted: int | None, host: Host) -> int | None:
-    """The OOM score to set: never lower than ours where the kernel would refuse that."""
+    """Return the OOM score to set: never lower than ours where the kernel would refuse that."""
     if wanted is None or "CAP_SYS_RESOURCE" in host.capabilities:
         return wanted
     return max(wanted, int(Path("/proc/self/oom_score_adj").read_text()))
@@ -240,7 +240,7 @@ def _copy_directory(rootfs: Path, path: str, place: Path) -> None:
 
 
 def host_devices(root: Path = Path("/dev")) -> list[Device]:
-    """Every device node of the machine that a privileged container gets."""
+    """Return every device node of the machine that a privileged container gets."""
     devices = []
     for directory, names, files in os.walk(root):
         names[:] = [name for name in names if name not in ("pts", "shm", "fd", "mqueue", ".lxc", ".udev")]

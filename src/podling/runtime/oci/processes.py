@@ -24,7 +24,7 @@ class Process(Struct, frozen=True):
 
 
 def all_processes() -> list[Process]:
-    """Every process of the machine but this one."""
+    """Return every process of the machine but this one."""
     found = []
     for entry in os.scandir("/proc"):
         if not entry.name.isdigit() or int(entry.name) == os.getpid():
@@ -41,7 +41,7 @@ def all_processes() -> list[Process]:
 
 
 def families(processes: Iterable[Process], member: Callable[[Process], bool]) -> list[int]:
-    """The processes that ``member`` picks, with all their descendants, parents before children."""
+    """Return the processes that ``member`` picks, with all their descendants, parents before children."""
     children: dict[int, list[int]] = {}
     chosen = []
     for process in processes:

@@ -293,7 +293,7 @@ class _Parts:
         self.host.program.close()
 
     async def version(self) -> str:
-        """The engine's own version, read once."""
+        """Return the engine's own version, read once."""
         if not self._version:
             from podling.runtime.oci import commands
 

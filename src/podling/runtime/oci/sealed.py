@@ -42,7 +42,7 @@ class SealedProgram:
 
 
 def sealed_copy(file: Path) -> int:
-    """A descriptor of memory that holds what ``file`` does, for ever. Raises ``OSError``."""
+    """Return a descriptor of memory that holds what ``file`` does, for ever. Raises ``OSError``."""
     descriptor = os.memfd_create(file.name, os.MFD_ALLOW_SEALING | os.MFD_CLOEXEC)
     try:
         with os.fdopen(os.dup(descriptor), "wb") as copy:

@@ -26,7 +26,7 @@ _LOCALHOST = "localhost/"
 
 
 def profile_for(wanted: str, capabilities: Collection[str]) -> Mapping[str, Any] | None:
-    """The filter for ``Security.seccomp``; None for ``unconfined``. Raises ``RuntimeFailure``."""
+    """Return the filter for ``Security.seccomp``; None for ``unconfined``. Raises ``RuntimeFailure``."""
     if wanted in ("", "unconfined"):
         return None
     if wanted == "runtime/default":
@@ -44,7 +44,7 @@ def profile_for(wanted: str, capabilities: Collection[str]) -> Mapping[str, Any]
 
 
 def default_profile(capabilities: Collection[str], machine: str) -> dict[str, Any]:
-    """The filter of ``runtime/default`` for a container with ``capabilities`` on ``machine``."""
+    """Return the filter of ``runtime/default`` for a container with ``capabilities`` on ``machine``."""
     names = set(table.ALLOWED) | set(table.BY_ARCHITECTURE.get(machine, ()))
     for capability, more in table.BY_CAPABILITY.items():
         if capability in capabilities:
@@ -80,7 +80,7 @@ def _equal(index: int, value: int) -> dict[str, Any]:
 
 
 def from_file(document: Mapping[str, Any], capabilities: Collection[str], machine: str) -> dict[str, Any]:
-    """A profile as docker and the kubelet's users write them, in the OCI runtime's form.
+    """Return a profile as docker and the kubelet's users write them, in the OCI runtime's form.
 
     Rules for other capabilities or machines (``includes``, ``excludes``) are decided here.
     """

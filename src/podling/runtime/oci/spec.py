@@ -108,7 +108,7 @@ def process_arguments(spec: ContainerSpec, image: ImageContent) -> tuple[str, ..
 
 
 def environment(spec: ContainerSpec, image: ImageContent, hostname: str) -> list[str]:
-    """The image's variables under the pod's; the last one of a name wins and keeps its place."""
+    """Return the image's variables under the pod's; the last one of a name wins and keeps its place."""
     merged: dict[str, str] = {}
     for entry in (DEFAULT_PATH, f"HOSTNAME={hostname}", *(image.config.env or ())):
         name, _, value = entry.partition("=")
@@ -128,7 +128,7 @@ def stop_signal(spec: ContainerSpec, image: ImageContent) -> str:
 
 
 def oci_config(inputs: Inputs) -> dict[str, Any]:
-    """The whole ``config.json``."""
+    """Return the whole ``config.json``."""
     spec, security = inputs.spec, inputs.spec.security
     config: dict[str, Any] = {
         "ociVersion": "1.0.2",

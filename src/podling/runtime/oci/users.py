@@ -75,7 +75,7 @@ def _memberships(user: str, group: str) -> set[int]:
 
 
 def _lines(text: str, *, numbers: tuple[int, ...]) -> list[list[str]]:
-    """The lines of a passwd or group file, split; malformed ones are passed over as libc does."""
+    """Return the lines of a passwd or group file, split; malformed ones are passed over as libc does."""
     split = (line.strip().split(":") for line in text.splitlines())
     return [
         fields

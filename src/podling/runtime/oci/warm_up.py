@@ -18,7 +18,7 @@ from podling.runtime.oci.detect import CGROUP_ROOT
 
 
 def own_cgroup(text: str, root: Path, *, unified: bool) -> Path:
-    """The directory of one cgroup this process is in, from the text of /proc/self/cgroup."""
+    """Return the directory of one cgroup this process is in, from the text of /proc/self/cgroup."""
     for line in text.splitlines():
         number, names, path = line.split(":", 2)
         if unified and number == "0":

@@ -70,7 +70,7 @@ class NamedImages:
         self._save(remove(self._loaded(), record.id, "" if image_id(name) else parse(name).full))
 
     def of(self, id_: str) -> Image:
-        """The image with this id. Raises ``NotFound``."""
+        """Return the image with this id. Raises ``NotFound``."""
         record = self._loaded().get(id_)
         if record is None:
             raise NotFound(f'image "{id_}" not found')
@@ -106,13 +106,13 @@ class NamedImages:
 
 
 def _named_record(full: str) -> ImageRecord:
-    """An image of which only the name is known; its id is made from that."""
+    """Return an image of which only the name is known; its id is made from that."""
     digest = "sha256:" + hashlib.sha256(full.encode()).hexdigest()
     return ImageRecord(id=digest, tags=() if "@" in full else (full,), digests=(full,) if "@" in full else ())
 
 
 def _read_archive(archive: Path) -> list[ImageRecord]:
-    """The images of an archive without their layers. Raises ``ImageFailure``."""
+    """Return the images of an archive without their layers. Raises ``ImageFailure``."""
     from podling.runtime.images import image_documents
     from podling.runtime.images.archive import opened
 

@@ -22,7 +22,7 @@ HEADER = 5
 
 
 def connect(directory: Path) -> socket.socket:
-    """A socket to the monitor that serves ``directory``; raises ``OSError`` when none does."""
+    """Return a socket to the monitor that serves ``directory``; raises ``OSError`` when none does."""
     path = directory / "control"
     connection = socket.socket(socket.AF_UNIX)
     try:
@@ -65,7 +65,7 @@ class Channel:
         await self._writer.drain()
 
     async def receive(self) -> tuple[str, bytes] | None:
-        """The next frame, or None when the monitor has gone."""
+        """Return the next frame, or None when the monitor has gone."""
         try:
             header = await self._reader.readexactly(HEADER)
             payload = await self._reader.readexactly(int.from_bytes(header[1:], "big"))

@@ -30,7 +30,7 @@ def boot() -> str:
 
 
 def processes() -> dict[int, ProcessFigures]:
-    """Every process of the machine that can be seen, by its id."""
+    """Return every process of the machine that can be seen, by its id."""
     if not sys.platform.startswith("linux"):
         return parse_ps(_output("ps", "-axo", "pid=,ppid=,rss=,time="))
     ticks, page = os.sysconf("SC_CLK_TCK"), os.sysconf("SC_PAGE_SIZE")

@@ -70,7 +70,7 @@ def command_line(spec: ContainerSpec, image: Defaults) -> tuple[str, ...]:
 def environment(
     spec: ContainerSpec, image: Defaults, own: Mapping[str, str], hostname: str, rootfs: Path
 ) -> dict[str, str]:
-    """The process' whole environment; ``own`` is Podling's."""
+    """Return the process' whole environment; ``own`` is Podling's."""
     inherited = {name: own[name] for name in INHERITED_VARIABLES if name in own}
     terminal = {"TERM": "xterm"} if spec.tty else {}
     result = inherited | terminal | {"HOSTNAME": hostname} | dict(image.environment) | dict(spec.env)
@@ -107,7 +107,7 @@ def working_directory(spec: ContainerSpec, image: Defaults, rootfs: Path, *, on_
 
 
 def _below_root(path: str) -> PurePosixPath:
-    """A path of a container relative to its root, above which ``..`` leads nowhere."""
+    """Return a path of a container relative to its root, above which ``..`` leads nowhere."""
     return PurePosixPath(posixpath.normpath("/" + path.lstrip("/"))).relative_to("/")
 
 

@@ -87,7 +87,7 @@ def as_started(container: Container, started: Started) -> Container:
 
 
 def as_ended(container: Container, ended: Ended, command: str) -> Container:
-    """The container with its end; ``started_at`` stays empty for one that never ran."""
+    """Return the container with its end; ``started_at`` stays empty for one that never ran."""
     exited = replace(
         container,
         state=ContainerState.EXITED,
@@ -124,7 +124,7 @@ def save(path: Path, record: Any) -> None:
 
 
 def load(path: Path, kind: type[T]) -> T | None:
-    """The record, or None where there is none or none that can be read."""
+    """Return the record, or None where there is none or none that can be read."""
     try:
         return msgspec.json.decode(path.read_bytes(), type=kind)
     except (FileNotFoundError, msgspec.MsgspecError):

@@ -100,7 +100,7 @@ class FaultyRuntime(SimRuntime):
         return found
 
     def _subject(self, args: tuple[Any, ...]) -> tuple[str, str]:
-        """The names of the pod and the container that a call is about, as far as it is about one."""
+        """Return the names of the pod and the container that a call is about, as far as it is about one."""
         pod = container = ""
         for argument in args:
             if isinstance(argument, SandboxSpec):

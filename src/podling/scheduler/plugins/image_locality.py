@@ -41,5 +41,5 @@ class ImageLocality(Plugin):
 
 
 def with_tag(image: str) -> str:
-    """The image's name as nodes report it: without a tag it means ``latest``."""
+    """Return the image's name as nodes report it: without a tag it means ``latest``."""
     return image if image.rfind(":") > image.rfind("/") else f"{image}:latest"

@@ -104,7 +104,7 @@ def per_domain(counts: Counts, topology_key: str, cache: Cache) -> Counts:
 
 
 def looked_up(totals: Counts, topology_key: str, cache: Cache, rows: Rows) -> Counts:
-    """The total of each row's domain; 0 for rows outside of any."""
+    """Return the total of each row's domain; 0 for rows outside of any."""
     codes = cache.labels.codes(topology_key, rows)
     return np.concatenate((totals, np.zeros(1, np.int64)))[codes]
 

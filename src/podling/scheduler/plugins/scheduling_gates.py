@@ -8,5 +8,5 @@ NAME = "SchedulingGates"
 
 
 def gates(pod: PodFacts) -> tuple[str, ...]:
-    """The names of the gates that hold the pod back."""
+    """Return the names of the gates that hold the pod back."""
     return tuple(gate.name for gate in pod.spec.scheduling_gates)

@@ -32,7 +32,7 @@ AGGREGATED = {
 
 
 def expected() -> dict[str, set[Right]]:
-    """The rights of Kubernetes' roles, by role."""
+    """Return the rights of Kubernetes' roles, by role."""
     found: dict[str, set[Right]] = {}
     name = ""
     for line in TABLE.read_text().splitlines():

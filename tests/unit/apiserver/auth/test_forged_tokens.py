@@ -47,7 +47,7 @@ class Real:
         self.key_id = key_id(self.public)
 
     def with_head(self, **head: Any) -> str:
-        """The same claims and signature under another head."""
+        """Return the same claims and signature under another head."""
         return f"{part({'typ': 'JWT', **head})}.{self.body}.{self.signature}"
 
     def with_claims(self, **claims: Any) -> str:

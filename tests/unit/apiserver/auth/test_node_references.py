@@ -25,7 +25,7 @@ from podling.apiserver.auth.node_references import references
 
 
 def everything() -> Pod:
-    """A pod that refers to something in every way."""
+    """Return a pod that refers to something in every way."""
     sources = (VolumeProjection(secret=SecretProjection(name="s-projected")),)
     key = EnvVarSource(secret_key_ref=SecretKeySelector(name="s-env", key="k"))
     container = Container(

@@ -78,7 +78,7 @@ async def plane() -> AsyncIterator[ControlPlane]:
 
 
 async def kinds(plane: ControlPlane, conversion: dict[str, Any]) -> tuple[type[Any], type[Any]]:
-    """The types of both versions once they are served."""
+    """Return the types of both versions once they are served."""
     versions = [
         {"name": "v1", "served": True, "storage": True},
         {"name": "v2", "served": True, "storage": False},

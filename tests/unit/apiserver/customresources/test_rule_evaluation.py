@@ -21,7 +21,7 @@ INTEGER, STRING = {"type": "integer"}, {"type": "string"}
 
 
 def rules(spec: dict[str, Any], *given: dict[str, Any]) -> SchemaRules:
-    """The rules of objects whose ``spec`` has this schema and these rules."""
+    """Return the rules of objects whose ``spec`` has this schema and these rules."""
     node = {**spec, "x-kubernetes-validations": list(given)}
     return SchemaRules(schema_of({"type": "object", "properties": {"spec": node}}))
 

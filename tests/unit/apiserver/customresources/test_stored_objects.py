@@ -20,7 +20,7 @@ OTHER = {**STRING, "default": "y"}
 
 
 def spec(**properties: Any) -> dict[str, Any]:
-    """The schema of an object whose ``spec`` has ``properties``."""
+    """Return the schema of an object whose ``spec`` has ``properties``."""
     return {"type": "object", "properties": {"spec": {"type": "object", "properties": properties}}}
 
 
@@ -46,7 +46,7 @@ async def content(cluster: ControlPlane, version: str = "v1", name: str = "w") -
 
 
 def shown(cluster: ControlPlane, version: str = "v1", name: str = "w") -> dict[str, Any]:
-    """An object as the bytes of an answer have it."""
+    """Return an object as the bytes of an answer have it."""
     resource = cluster.server.catalogue.by_path("example.com", version, "widgets")
     assert resource is not None
     reads = cluster.server.registry.reads

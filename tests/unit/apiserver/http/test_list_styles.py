@@ -17,7 +17,7 @@ ITEMS = [
 
 
 def pieces(name: str) -> list[bytes]:
-    """A list in three pieces, as ``representations.Renderer`` makes them."""
+    """Return a list in three pieces, as ``representations.Renderer`` makes them."""
     head = msgspec.json.encode({**HEAD, name: []}).removesuffix(b"]}")
     first, second, *others = (msgspec.json.encode(each) for each in ITEMS)
     return [head + first, b"," + second, b"," + b",".join(others) + b"]}"]

@@ -52,7 +52,7 @@ def scalar(number: int, kind: str, value: Any) -> bytes:
 
 
 def special(kind: str, value: Any) -> bytes | None:
-    """The messages that JSON writes as something else."""
+    """Return the messages that JSON writes as something else."""
     match kind.rpartition(".")[2]:
         case "Quantity":
             return block(1, value.encode())
@@ -231,7 +231,7 @@ def test_booleans_and_names_behind_pointers_keep_their_zeros() -> None:
 
 
 def fields_in_table(name: str) -> set[str]:
-    """The JSON names that a message has, those of inline messages among them."""
+    """Return the JSON names that a message has, those of inline messages among them."""
     found: set[str] = set()
     for json_name, kind, how in _tables()[name].values():
         found |= fields_in_table(kind) if how == "inline" else {json_name}
@@ -239,7 +239,7 @@ def fields_in_table(name: str) -> set[str]:
 
 
 def structs() -> Iterator[tuple[str, type[Any]]]:
-    """Every message of the tables that is one of our types."""
+    """Yield every message of the tables that is one of our types."""
     for name in _tables():
         package, _, short = name.rpartition(".")
         module = "meta_v1" if package == META[:-1] else "_".join(package.split(".")[-2:])

@@ -37,7 +37,7 @@ async def make(cluster: ControlPlane, *names: str) -> None:
 
 
 async def everything(watch: AsyncIterator[Any]) -> list[tuple[str, str | None]]:
-    """The events of a watch that ends."""
+    """Return the events of a watch that ends."""
     return [(event.type.value, event.object.metadata.name) async for event in watch]
 
 

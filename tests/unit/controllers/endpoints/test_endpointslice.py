@@ -32,7 +32,7 @@ NEW = structs.replace(service(), metadata=ObjectMeta(name="web", namespace="defa
 
 
 async def slices(cluster: ControlPlane) -> list[EndpointSlice]:
-    """The slices of the service ``web``."""
+    """Return the slices of the service ``web``."""
     selector = f"{rules.SERVICE_NAME}=web"
     return list((await cluster.client.list(EndpointSlice, "default", label_selector=selector)).items)
 

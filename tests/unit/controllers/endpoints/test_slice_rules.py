@@ -21,7 +21,7 @@ def crowd(count: int) -> list[Pod]:
 
 
 def filled(count: int) -> tuple[list[EndpointSlice], list[Pod]]:
-    """The slices of a service with so many pods, as first made."""
+    """Return the slices of a service with so many pods, as first made."""
     pods = crowd(count)
     changes = arrange(OWNER, [], rules.desired(service(), pods, NODES))
     named = [

@@ -38,7 +38,7 @@ class Administrator:
             await self.cluster.advance(seconds=1)
 
     async def pods(self, node: str = "") -> list[Pod]:
-        """All of them, or those of one node."""
+        """Return all of them, or those of one node."""
         found = (await self.client.list(Pod, "default")).items
         return [pod for pod in found if node in ("", pod.spec.node_name)]
 

@@ -201,7 +201,7 @@ async def test_a_local_volume_waits_for_the_first_pod_and_its_node(cluster: Cont
 
 
 def user(name: str, *, node: str = "") -> Pod:
-    """A pod that uses the claim ``data``."""
+    """Return a pod that uses the claim ``data``."""
     source = PersistentVolumeClaimVolumeSource(claim_name="data")
     return pod(name, node=node, volumes=(Volume(name="data", persistent_volume_claim=source),))
 

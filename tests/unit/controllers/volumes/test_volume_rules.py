@@ -35,7 +35,7 @@ def with_annotations(obj: T, annotations: dict[str, str]) -> T:
 
 
 def wanted(name: str | None = None) -> PersistentVolumeClaim:
-    """A claim; if it names its volume, as the binder would have written it."""
+    """Return a claim; if it names its volume, as the binder would have written it."""
     return with_annotations(claim(volume_name=name), DONE) if name else claim()
 
 
@@ -44,7 +44,7 @@ def free(name: str) -> Made:
 
 
 def reserved(name: str, annotations: dict[str, str], policy: str = "Retain") -> Made:
-    """A volume that names the very claim."""
+    """Return a volume that names the very claim."""
 
     def make(claim: PersistentVolumeClaim) -> PersistentVolume:
         ref = rules.claim_reference(claim)
@@ -55,7 +55,7 @@ def reserved(name: str, annotations: dict[str, str], policy: str = "Retain") -> 
 
 
 def stranger(name: str, of: str) -> Made:
-    """A volume of a claim that is gone."""
+    """Return a volume of a claim that is gone."""
     ref = ObjectReference(namespace="default", name=of, uid="of-one-that-is-gone")
     return lambda claim: with_annotations(volume(name, claim_ref=ref), BY_CONTROLLER)
 

@@ -69,7 +69,7 @@ def view(replicas: int, pods: dict[int, str], **more: Any) -> View:
 
 
 def words_of(seen: View) -> list[str]:
-    """The plan as words, in order."""
+    """Return the plan as words, in order."""
     words = []
     for step in plan(seen):
         for action in step:
@@ -179,7 +179,7 @@ def test_pods_with_other_names_are_no_members(name: str) -> None:
 
 
 def with_pods(seen: View, *more: Pod) -> View:
-    """The same with more pods."""
+    """Return the same with more pods."""
     return View(seen.stateful, [*more, *seen.pods], seen.current, seen.update, seen.now, seen.claims)
 
 

@@ -63,7 +63,7 @@ GOOD: dict[Kind, st.SearchStrategy[Any]] = {
 
 @st.composite
 def values(draw: st.DrawFn, shape: Shape, depth: int, wild: bool) -> Any:
-    """A value of a shape; a wild one may hold anything anywhere."""
+    """Return a value of a shape; a wild one may hold anything anywhere."""
     if wild and draw(st.integers(0, 19)) == 0:
         return draw(odd)
     if shape.kind is Kind.STRUCT and shape.struct:

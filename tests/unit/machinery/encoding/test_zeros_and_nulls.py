@@ -189,7 +189,7 @@ def test_encoding_what_was_decoded_is_idempotent(data: st.DataObject) -> None:
 
 
 def zeros_in(plain: Any, struct: type[Any]) -> Any:
-    """The fields that are written though Go's types omit them."""
+    """Return the fields that are written though Go's types omit them."""
     defaults = {each.encode_name: each.default for each in msgspec.structs.fields(struct)}
     for name, shape in fields_of(struct).items():
         value = plain.get(name)

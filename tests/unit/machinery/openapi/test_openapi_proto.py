@@ -17,7 +17,7 @@ from tests.support.protobuf import Message, extensions, fields, pairs, text
 
 
 def schema(data: bytes) -> dict[str, Any]:
-    """A Schema message as its JSON."""
+    """Return a Schema message as its JSON."""
     message = fields(data)
     known = {1: "$ref", 2: "format", 4: "description"}
     found: dict[str, Any] = {
@@ -39,7 +39,7 @@ def schema(data: bytes) -> dict[str, Any]:
 
 
 def parameter(data: bytes) -> dict[str, Any]:
-    """A ParametersItem as its JSON: a body, or one choice of four."""
+    """Return a ParametersItem as its JSON: a body, or one choice of four."""
     choice = fields(fields(data)[1][0])
     if 1 in choice:
         body = fields(choice[1][0])

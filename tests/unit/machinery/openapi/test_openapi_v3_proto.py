@@ -139,7 +139,7 @@ def document(data: bytes) -> dict[str, Any]:
 
 
 def expected(plain: Any) -> Any:
-    """A JSON document as far as protobuf has words for it."""
+    """Return a JSON document as far as protobuf has words for it."""
     if isinstance(plain, list):
         return [expected(each) for each in plain]
     if not isinstance(plain, dict):

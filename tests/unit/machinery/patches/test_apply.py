@@ -98,7 +98,7 @@ def test_the_order_of_a_shared_list(live: str, intent: str, result: str) -> None
 
 
 def said_null(*, spec: dict[str, Any], **metadata: Any) -> Any:
-    """An intent as it was sent, normal but for its nulls."""
+    """Return an intent as it was sent, normal but for its nulls."""
     sent = {**deployment(), "spec": spec}
     sent["metadata"].update(metadata)
     return with_nulls(sent, normalized(sent, apps_v1.Deployment)[0])
@@ -260,7 +260,7 @@ def test_before_first_apply_entry_names_subresource() -> None:
 
 
 def from_client_side_apply(replicas: int, *, said: int) -> Any:
-    """An object that ``kubectl apply`` made, and what the annotation says of its replicas."""
+    """Return an object that ``kubectl apply`` made, and what the annotation says of its replicas."""
     metadata = {"name": "web", "namespace": "default"}
     config = json.dumps(
         {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata, "spec": {"replicas": said}}

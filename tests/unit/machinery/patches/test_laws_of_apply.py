@@ -35,7 +35,7 @@ class Model:
     owners: dict[str, set[str]] = field(default_factory=dict)
 
     def apply(self, who: str, intent: dict[str, str], *, force: bool) -> set[tuple[str, str]]:
-        """The conflicts; where there are any, nothing happens."""
+        """Return the conflicts; where there are any, nothing happens."""
         me = f"{who} Apply"
         changed = {key for key, value in intent.items() if self.live.get(key) != value}
         conflicts = {
@@ -85,7 +85,7 @@ def tried(live: Plain, intent: Plain, writer: Writer, *, force: bool) -> tuple[P
 
 
 def owners_of(obj: Plain) -> dict[str, set[str]]:
-    """The record, in the words of the model: the fields of ``data`` alone."""
+    """Return the record, in the words of the model: the fields of ``data`` alone."""
     found = {}
     for entry in obj["metadata"].get("managedFields", ()):
         paths = map(fieldsets.text_of, fieldsets.decode(entry["fieldsV1"]))
@@ -148,7 +148,7 @@ def intent_of(who: str, share: tuple[str | None, ...]) -> Plain:
 
 
 def unordered(obj: Plain) -> Any:
-    """An object without the order of its containers, and what each writer owns of it."""
+    """Return an object without the order of its containers, and what each writer owns of it."""
     spec = dict(obj.get("spec") or {})
     template = spec.pop("template", None) or {"spec": {"containers": []}}
     items = {each["name"]: each for each in template["spec"]["containers"]}

@@ -132,7 +132,7 @@ KEYED = ("containers", "env")
 
 
 def difference(old: Plain, new: Plain) -> Plain:
-    """A strategic merge patch from ``old`` to ``new``, as ``kubectl apply`` makes it."""
+    """Return a strategic merge patch from ``old`` to ``new``, as ``kubectl apply`` makes it."""
     patch: Plain = {key: None for key in old if key not in new}
     for key, value in new.items():
         before = old.get(key)
@@ -162,7 +162,7 @@ def item_differences(before: dict[str, Plain], after: list[Plain]) -> list[Plain
 
 
 def by_key(value: Any, field: str = "") -> Any:
-    """A document with its keyed lists as maps and its sets as sets: the plain model."""
+    """Return a document with its keyed lists as maps and its sets as sets: the plain model."""
     if isinstance(value, dict):
         return {key: by_key(each, key) for key, each in value.items()}
     if field in KEYED:
@@ -179,7 +179,7 @@ def model_merge(old: Any, patch: Any) -> Any:
 
 
 def containers_in(value: Any) -> set[int]:
-    """The identities of all maps and lists."""
+    """Return the identities of all maps and lists."""
     inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else None
     return set() if inner is None else {id(value)}.union(*map(containers_in, inner))
 

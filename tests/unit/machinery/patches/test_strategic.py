@@ -19,7 +19,7 @@ def containers(*names: str, **fields: Any) -> list[dict[str, Any]]:
 
 
 def spec(original: dict[str, Any], patch: dict[str, Any]) -> dict[str, Any]:
-    """The spec of a pod after a patch of its spec; what goes in must not change."""
+    """Return the spec of a pod after a patch of its spec; what goes in must not change."""
     before = copied([original, patch])
     result = strategic_merge_patch({"spec": original}, {"spec": patch}, core_v1.Pod)
     assert [original, patch] == before

@@ -34,7 +34,7 @@ def read(path: Path) -> list[tuple[Found, list[bytes]]]:
 
 
 def layout(directory: Path, *indexes: int, config: bytes = b"") -> dict[str, bytes]:
-    """The blobs of an OCI layout whose manifest lies under so many indexes."""
+    """Return the blobs of an OCI layout whose manifest lies under so many indexes."""
     blobs: dict[str, bytes] = {}
 
     def blob(document: bytes) -> dict[str, Any]:

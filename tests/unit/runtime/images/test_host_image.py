@@ -11,7 +11,7 @@ from podling.runtime.images.host_image import build_host_image
 
 
 def machine(root: Path) -> Path:
-    """A small machine with public and private things."""
+    """Return a small machine with public and private things."""
     for directory in ("usr/bin", "etc/alternatives", "etc/ssl/certs", "etc/ssl/private", "root", "home/me"):
         (root / directory).mkdir(parents=True)
     (root / "bin").symlink_to("usr/bin")

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="owners and devices ne
 
 
 def symlinked(name: str, *more: str) -> Callable[[str], Tree]:
-    """A link to outside, and entries that go through it."""
+    """Return a link to outside, and entries that go through it."""
 
     def make(outside: str) -> Tree:
         tree = Tree().link(name, outside)
@@ -33,7 +33,7 @@ def symlinked(name: str, *more: str) -> Callable[[str], Tree]:
 
 
 def through(kind: bytes, **fields: Any) -> Callable[[str], Tree]:
-    """A link to outside, and one entry of ``kind`` behind it."""
+    """Return a link to outside, and one entry of ``kind`` behind it."""
     return lambda outside: Tree().link("l", outside).add("l/planted", kind=kind, **fields)
 
 

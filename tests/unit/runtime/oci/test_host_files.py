@@ -48,7 +48,7 @@ def state(tmp_path: Path) -> Iterator[Path]:
 
 
 def readable(top: Path) -> set[str]:
-    """The files below ``top`` that show something secret to this process, which is root's."""
+    """Return the files below ``top`` that show something secret to this process, which is root's."""
     found = set()
     for name in ("private/deep/file", "unsearchable/file", "key", "hidden key", "link"):
         try:
