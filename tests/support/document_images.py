@@ -25,7 +25,7 @@ echo "{PAGE}$3" >"$2"
 
 WEB_SERVER = """#!/bin/sh
 if [ "$1" = -s ]; then touch /tmp/quit; kill -QUIT 1; exit; fi
-trap 'echo quit gracefully; exit 0' QUIT
+trap 'trap "" TERM; echo quit gracefully; exit 0' QUIT
 trap 'echo terminated; exit 0' TERM
 [ -e /tmp/quit ] && exit 0
 root=/usr/share/nginx/html
@@ -33,8 +33,8 @@ root=/usr/share/nginx/html
 httpd -p 80 -h "$root"
 sleep 36000 & wait
 """
-"""``nginx`` as far as the documentation uses it: it serves a page, and ``-s quit`` ends it,
-even just after its start."""
+"""``nginx`` as far as the documentation uses it: it serves a page, and ``-s quit`` ends it, even just after its
+start. A server that quits ignores SIGTERM, which the kubelet sends as soon as the hook has returned."""
 
 LIVENESS = """#!/bin/sh
 [ "$1" = liveness ] || exit 64
