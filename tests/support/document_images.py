@@ -33,8 +33,8 @@ root=/usr/share/nginx/html
 httpd -p 80 -h "$root"
 sleep 36000 & wait
 """
-"""``nginx`` as far as the documentation uses it: it serves a page, and ``-s quit`` ends it, even just after its
-start. A server that quits ignores SIGTERM, which the kubelet sends as soon as the hook has returned."""
+"""``nginx`` as far as the documentation uses it: it serves a page, and ``-s quit`` ends it, even just after
+its start. A server that quits ignores SIGTERM, which the kubelet sends as soon as the hook has returned."""
 
 LIVENESS = """#!/bin/sh
 [ "$1" = liveness ] || exit 64
