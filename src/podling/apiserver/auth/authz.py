@@ -66,19 +66,23 @@ def _selected(field_selector: str) -> dict[str, str]:
     return {term.field: term.value for term in terms if term.equal}
 
 
-def refusal(user: User, asked: Attributes, reason: str = "") -> errors.ApiError:
+def refusal(user: User, attributes: Attributes, reason: str = "") -> errors.ApiError:
     """Return a 403: ``pods "x" is forbidden: User "u" cannot get resource "pods" ...``, and the reason.
 
     Markup in names and paths is escaped (apiserver ``responsewriters.ForbiddenStatusError``).
     """
     more = f": {reason}" if reason else ""
-    who = f"User {_shown(user.name)} cannot {_escaped(asked.verb)}"
-    if asked.path:
-        return errors.forbidden("", "", "", f"{who} path {_shown(asked.path)}{more}")
-    resource = f"{asked.resource}/{asked.subresource}" if asked.subresource else asked.resource
-    where = f"in the namespace {_shown(asked.namespace)}" if asked.namespace else "at the cluster scope"
-    why = f"{who} resource {_shown(resource)} in API group {_shown(asked.group)} {where}{more}"
-    return errors.forbidden(asked.resource, asked.group, asked.name, why)
+    who = f"User {_shown(user.name)} cannot {_escaped(attributes.verb)}"
+    if attributes.path:
+        return errors.forbidden("", "", "", f"{who} path {_shown(attributes.path)}{more}")
+    resource = (
+        f"{attributes.resource}/{attributes.subresource}" if attributes.subresource else attributes.resource
+    )
+    where = (
+        f"in the namespace {_shown(attributes.namespace)}" if attributes.namespace else "at the cluster scope"
+    )
+    why = f"{who} resource {_shown(resource)} in API group {_shown(attributes.group)} {where}{more}"
+    return errors.forbidden(attributes.resource, attributes.group, attributes.name, why)
 
 
 def _shown(text: str) -> str:
@@ -125,39 +129,39 @@ class RbacAuthorizer:
             self.index.catch_up()
             self.references.catch_up()
 
-    def _demand(self, user: User, asked: Attributes) -> None:
-        decision = self.decide(user, asked)
+    def _demand(self, user: User, attributes: Attributes) -> None:
+        decision = self.decide(user, attributes)
         if not decision.allowed:
-            raise refusal(user, asked, decision.reason)
+            raise refusal(user, attributes, decision.reason)
 
-    def decide(self, user: User, asked: Attributes) -> Decision:
-        """Return whether ``user`` may do what is ``asked``, and why; in a refusal the reason may be empty."""
+    def decide(self, user: User, attributes: Attributes) -> Decision:
+        """Decide whether ``user`` may do ``attributes``; the reason of a refusal may be empty."""
         version = self.index.catch_up()
         if MASTERS in user.groups:
             return Decision(True)
         node = node_of(user)
-        why_not = self._nodes.refused(node, asked) if node else ""
+        why_not = self._nodes.refused(node, attributes) if node else ""
         if why_not is None:
             return Decision(True)
-        by_role = self._by_role(user, asked, version)
+        by_role = self._by_role(user, attributes, version)
         return by_role if by_role.allowed or not why_not else Decision(False, why_not)
 
-    def _by_role(self, user: User, asked: Attributes, version: int) -> Decision:
+    def _by_role(self, user: User, attributes: Attributes, version: int) -> Decision:
         if version != self._version or len(self._answers) > CACHE_LIMIT:
             self._answers.clear()
             self._version = version
-        known = self._answers.get((user, asked))
+        known = self._answers.get((user, attributes))
         if known is None:
-            known = self._evaluate(user, asked)
-            if asked.can_be_kept(user):
-                self._answers[user, asked] = known
+            known = self._evaluate(user, attributes)
+            if attributes.can_be_kept(user):
+                self._answers[user, attributes] = known
         return known
 
-    def _evaluate(self, user: User, asked: Attributes) -> Decision:
-        for rule, why in self.index.rules_for(user, asked.namespace):
-            if rule_allows(rule, asked):
+    def _evaluate(self, user: User, attributes: Attributes) -> Decision:
+        for rule, why in self.index.rules_for(user, attributes.namespace):
+            if rule_allows(rule, attributes):
                 return Decision(True, why)
-        missing = self.unknown_roles(user, asked.namespace)
+        missing = self.unknown_roles(user, attributes.namespace)
         return Decision(False, f"RBAC: {aggregate(missing)}" if missing else "")
 
     def unknown_roles(self, user: User, namespace: str) -> list[errors.ApiError]:

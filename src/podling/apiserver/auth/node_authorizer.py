@@ -55,91 +55,91 @@ class NodeAuthorizer:
             ("storage.k8s.io", "csinodes"): _csi_node,
         }
 
-    def refused(self, node: str, asked: Attributes) -> Refusal:
+    def refused(self, node: str, attributes: Attributes) -> Refusal:
         """Return the reason for a refusal, which may be empty; None if the request is allowed."""
-        special = self._special.get((asked.group, asked.resource))
-        if special is not None and not asked.path:
-            return special(node, asked)
-        return None if any(rule_allows(rule, asked) for rule in self._rules) else ""
+        special = self._special.get((attributes.group, attributes.resource))
+        if special is not None and not attributes.path:
+            return special(node, attributes)
+        return None if any(rule_allows(rule, attributes) for rule in self._rules) else ""
 
-    def _related(self, node: str, asked: Attributes) -> Refusal:
-        if not asked.name:
+    def _related(self, node: str, attributes: Attributes) -> Refusal:
+        if not attributes.name:
             return "No Object name found"
-        if self._references.has(node, asked.resource, asked.namespace, asked.name):
+        if self._references.has(node, attributes.resource, attributes.namespace, attributes.name):
             return None
         return f"no relationship found between node '{node}' and this object"
 
-    def _read(self, node: str, asked: Attributes) -> Refusal:
-        if asked.verb not in READS:
+    def _read(self, node: str, attributes: Attributes) -> Refusal:
+        if attributes.verb not in READS:
             return "can only read resources of this type"
-        if asked.subresource:
+        if attributes.subresource:
             return "cannot read subresource"
-        if not asked.namespace:
+        if not attributes.namespace:
             return "can only read namespaced object of this type"
-        return self._related(node, asked)
+        return self._related(node, attributes)
 
-    def _get(self, node: str, asked: Attributes) -> Refusal:
-        if asked.verb != "get":
+    def _get(self, node: str, attributes: Attributes) -> Refusal:
+        if attributes.verb != "get":
             return "can only get individual resources of this type"
-        return "cannot get subresource" if asked.subresource else self._related(node, asked)
+        return "cannot get subresource" if attributes.subresource else self._related(node, attributes)
 
-    def _claim(self, node: str, asked: Attributes) -> Refusal:
-        if asked.subresource != "status":
-            return self._get(node, asked)
-        if asked.verb not in ("update", "patch"):
+    def _claim(self, node: str, attributes: Attributes) -> Refusal:
+        if attributes.subresource != "status":
+            return self._get(node, attributes)
+        if attributes.verb not in ("update", "patch"):
             return "can only get/update/patch this type"
-        return self._related(node, asked)
+        return self._related(node, attributes)
 
-    def _token(self, node: str, asked: Attributes) -> Refusal:
-        if asked.verb != "create" or not asked.name:
+    def _token(self, node: str, attributes: Attributes) -> Refusal:
+        if attributes.verb != "create" or not attributes.name:
             return "can only create tokens for individual service accounts"
-        if asked.subresource != "token":
+        if attributes.subresource != "token":
             return "can only create token subresource of serviceaccount"
-        return self._related(node, asked)
+        return self._related(node, attributes)
 
-    def _pod(self, node: str, asked: Attributes) -> Refusal:
-        what = (asked.subresource, asked.verb)
+    def _pod(self, node: str, attributes: Attributes) -> Refusal:
+        what = (attributes.subresource, attributes.verb)
         if what in (("", "create"), ("", "delete"), ("status", "update"), ("status", "patch")):
             return None
         if what == ("eviction", "create"):
             return None
-        if asked.subresource or asked.verb not in READS:
+        if attributes.subresource or attributes.verb not in READS:
             return ""
-        if asked.verb != "get" and asked.on_node == node:
+        if attributes.verb != "get" and attributes.on_node == node:
             return None
-        if asked.verb == "get" or asked.name:
-            return self._related(node, asked)
+        if attributes.verb == "get" or attributes.name:
+            return self._related(node, attributes)
         return "can only list/watch pods with spec.nodeName field selector"
 
 
-def _node(node: str, asked: Attributes) -> Refusal:
-    writes = ("update", "patch") if asked.subresource == "status" else ("create", "update", "patch")
-    if asked.subresource in ("", "status") and asked.verb in writes:
+def _node(node: str, attributes: Attributes) -> Refusal:
+    writes = ("update", "patch") if attributes.subresource == "status" else ("create", "update", "patch")
+    if attributes.subresource in ("", "status") and attributes.verb in writes:
         return None
-    if asked.subresource or asked.verb not in READS:
+    if attributes.subresource or attributes.verb not in READS:
         return ""
-    if asked.name == node:
+    if attributes.name == node:
         return None
-    if not asked.name:
+    if not attributes.name:
         return f"node '{node}' cannot read all nodes, only its own Node object"
-    return f"node '{node}' cannot read '{asked.name}', only its own Node object"
+    return f"node '{node}' cannot read '{attributes.name}', only its own Node object"
 
 
-def _lease(node: str, asked: Attributes) -> Refusal:
-    if asked.verb not in OWN_VERBS:
+def _lease(node: str, attributes: Attributes) -> Refusal:
+    if attributes.verb not in OWN_VERBS:
         return "can only get, create, update, patch, or delete a node lease"
-    if asked.namespace != LEASES:
+    if attributes.namespace != LEASES:
         return f'can only access leases in the "{LEASES}" system namespace'
-    if asked.verb != "create" and asked.name != node:
+    if attributes.verb != "create" and attributes.name != node:
         return "can only access node lease with the same name as the requesting node"
     return None
 
 
-def _csi_node(node: str, asked: Attributes) -> Refusal:
-    if asked.verb not in OWN_VERBS:
+def _csi_node(node: str, attributes: Attributes) -> Refusal:
+    if attributes.verb not in OWN_VERBS:
         return "can only get, create, update, patch, or delete a CSINode"
-    if asked.subresource:
+    if attributes.subresource:
         return "cannot authorize CSINode subresources"
-    if asked.verb != "create" and asked.name != node:
+    if attributes.verb != "create" and attributes.name != node:
         return "can only access CSINode with the same name as the requesting node"
     return None

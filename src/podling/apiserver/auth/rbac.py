@@ -44,23 +44,23 @@ class Attributes(Struct, frozen=True):
 
     def can_be_kept(self, user: User) -> bool:
         """Return whether the decision for ``user`` may be cached: names in requests may be very long."""
-        asked = (self.group, self.resource, self.subresource, self.namespace, self.name, self.path)
+        request = (self.group, self.resource, self.subresource, self.namespace, self.name, self.path)
         extra = (text for key, values in user.extra.items() for text in (key, *values))
-        texts = (self.verb, self.on_node, user.name, user.uid, *asked, *user.groups, *extra)
+        texts = (self.verb, self.on_node, user.name, user.uid, *request, *user.groups, *extra)
         return sum(map(len, texts)) <= KEPT_LENGTH_MAX
 
 
-def rule_allows(rule: PolicyRule, asked: Attributes) -> bool:
+def rule_allows(rule: PolicyRule, attributes: Attributes) -> bool:
     """Return whether one rule covers a request (``RuleAllows``)."""
-    if ALL not in rule.verbs and asked.verb not in rule.verbs:
+    if ALL not in rule.verbs and attributes.verb not in rule.verbs:
         return False
-    if asked.path:
-        return any(_path_matches(pattern, asked.path) for pattern in rule.non_resource_urls)
-    if ALL not in rule.api_groups and asked.group not in rule.api_groups:
+    if attributes.path:
+        return any(_path_matches(pattern, attributes.path) for pattern in rule.non_resource_urls)
+    if ALL not in rule.api_groups and attributes.group not in rule.api_groups:
         return False
-    if rule.resource_names and asked.name not in rule.resource_names:
+    if rule.resource_names and attributes.name not in rule.resource_names:
         return False
-    return _resource_matches(rule.resources, asked.resource, asked.subresource)
+    return _resource_matches(rule.resources, attributes.resource, attributes.subresource)
 
 
 def _path_matches(pattern: str, path: str) -> bool:

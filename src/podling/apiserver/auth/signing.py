@@ -86,27 +86,27 @@ class RequestSigner:
         from cryptography import x509
         from cryptography.hazmat.primitives import hashes, serialization
 
-        asked = x509.load_pem_x509_csr(request_block(request))
-        if not asked.is_signature_valid:
+        csr = x509.load_pem_x509_csr(request_block(request))
+        if not csr.is_signature_valid:
             raise ValueError("unable to verify certificate request signature")
         authority, key = self._pki.authority()
         begin, end = period(lifetime(seconds), clock.now(), authority.not_valid_after_utc)
         builder = (
             x509.CertificateBuilder()
-            .subject_name(asked.subject)
+            .subject_name(csr.subject)
             .issuer_name(authority.subject)
-            .public_key(asked.public_key())
+            .public_key(csr.public_key())
             .serial_number(ids.serial_number())
             .not_valid_before(begin)
             .not_valid_after(end)
         )
-        for extension, critical in _extensions(asked, usages, authority):
+        for extension, critical in _extensions(csr, usages, authority):
             builder = builder.add_extension(extension, critical)
         return builder.sign(key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
 
 
 def _extensions(
-    asked: x509.CertificateSigningRequest, usages: Sequence[str], authority: x509.Certificate
+    csr: x509.CertificateSigningRequest, usages: Sequence[str], authority: x509.Certificate
 ) -> list[tuple[x509.ExtensionType, bool]]:
     """Return the extensions of the certificate, each with its critical flag."""
     from cryptography import x509
@@ -124,20 +124,20 @@ def _extensions(
     found.append((x509.BasicConstraints(ca=False, path_length=None), True))
     known = x509.AuthorityKeyIdentifier.from_issuer_public_key(authority.public_key())  # type: ignore[arg-type]
     found.append((known, False))
-    names = _alternative_names(asked)
+    names = _alternative_names(csr)
     if names:
-        found.append((x509.SubjectAlternativeName(names), not list(asked.subject)))
+        found.append((x509.SubjectAlternativeName(names), not list(csr.subject)))
     return found
 
 
-def _alternative_names(asked: x509.CertificateSigningRequest) -> list[x509.GeneralName]:
+def _alternative_names(csr: x509.CertificateSigningRequest) -> list[x509.GeneralName]:
     """Of the other names those kinds that certificates of a cluster may have."""
     from cryptography import x509
 
     kinds = (x509.DNSName, x509.RFC822Name, x509.IPAddress, x509.UniformResourceIdentifier)
     return [
         name
-        for extension in asked.extensions
+        for extension in csr.extensions
         if isinstance(extension.value, x509.SubjectAlternativeName)
         for name in extension.value
         if isinstance(name, kinds)
