@@ -141,6 +141,7 @@ class HttpServer:
         await site.start()
         self._runner = runner
         self.port = site.port
+        self._api.measure_loop()
         await self._api.announce(self._serving.host, self.port)
 
     async def stop(self) -> None:

@@ -41,6 +41,7 @@ from podling.apiserver.http.health import Check
 from podling.apiserver.http.metrics import Collector
 from podling.apiserver.kinds.core.component_statuses import component_statuses
 from podling.apiserver.kinds.registry import rules_for
+from podling.apiserver.loop_pieces import LoopPieces
 from podling.apiserver.plugin_support import PluginSupport
 from podling.apiserver.registry.eviction import Evictions
 from podling.apiserver.registry.internal_reads import StoredObjects
@@ -177,6 +178,12 @@ class ApiServer:
         shown = Registration(self.client(), self.catalogue)
         self._keep_running("apiservice-registration-controller", shown.run)
         self._keep_running("priority-and-fairness-config-producer", Keeping(self.client(), self.flows).run)
+
+    def measure_loop(self) -> None:
+        """Count in the metrics how long pieces of work hold the event loop."""
+        pieces = LoopPieces()
+        self.count(pieces)
+        self._supervisor.keep_running("apiserver/loop-pieces", pieces.run)
 
     async def announce(self, address: str, port: int) -> None:
         """Make the Service ``kubernetes`` lead to this port, and to this address if pods can reach it."""

@@ -1,0 +1,43 @@
+"""Lengths of the pieces in which the event loop runs: a ticker that measures its own lateness.
+
+No request is to hold the loop for more than 10 ms. uvloop offers no hook around its turns, so a task wakes
+every 10 ms and counts by how much it was late: the length of the longest piece, less up to one interval.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from podling import clock
+from podling.machinery.histograms import Histogram, gauges, histograms
+
+INTERVAL_SECONDS = 0.01
+PIECE_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12)
+
+
+class LoopPieces:
+    """The lateness of a ticker on one event loop: a ``Collector`` of metrics."""
+
+    def __init__(self) -> None:
+        self._lateness = Histogram(PIECE_SECONDS)
+        self.longest = 0.0
+
+    async def run(self) -> None:
+        """Measure until cancelled."""
+        while True:
+            due = clock.monotonic() + INTERVAL_SECONDS
+            await clock.sleep(INTERVAL_SECONDS)
+            self.observe(clock.monotonic() - due)
+
+    def observe(self, late: float) -> None:
+        """Count one wake-up that was ``late`` by so many seconds."""
+        self._lateness.observe(late)
+        self.longest = max(self.longest, late)
+
+    def collect(self) -> Iterator[Any]:
+        """Yield the families, as ``prometheus_client`` collectors give them."""
+        text = "Seconds by which a ticker of 10 ms was late: how long other work held the event loop."
+        yield histograms("podling_event_loop_piece_seconds", text, (), {(): self._lateness})
+        text = "The longest lateness since the start of the process."
+        yield gauges("podling_event_loop_longest_piece_seconds", text, (), {(): self.longest})

@@ -1,0 +1,38 @@
+"""The ticker that measures how long work holds the event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import time  # noqa: TID251 - holds the loop for real
+
+from podling import clock
+from podling.apiserver.http.metrics import exposition
+from podling.apiserver.loop_pieces import LoopPieces
+from podling.supervisor import Supervisor
+
+
+def _exposed(pieces: LoopPieces) -> str:
+    return exposition(list(pieces.collect()), process=False).decode()
+
+
+def test_lateness_is_counted_in_buckets() -> None:
+    pieces = LoopPieces()
+    for late in (0.0002, 0.009, 0.3):
+        pieces.observe(late)
+    text = _exposed(pieces)
+    assert 'podling_event_loop_piece_seconds_bucket{le="0.01"} 2.0' in text
+    assert "podling_event_loop_piece_seconds_count 3.0" in text
+    assert "podling_event_loop_longest_piece_seconds 0.3" in text
+
+
+def test_piece_that_holds_the_loop_is_measured() -> None:
+    async def hold() -> float:
+        pieces, tasks = LoopPieces(), Supervisor()
+        tasks.keep_running("test/loop-pieces", pieces.run)
+        await clock.sleep(0.03)
+        time.sleep(0.1)  # noqa: ASYNC251
+        await clock.sleep(0.03)
+        await tasks.close()
+        return pieces.longest
+
+    assert asyncio.run(hold()) >= 0.09
