@@ -327,7 +327,8 @@ def _run(
 ) -> None:
     import uvloop
 
-    from podling.cluster.cluster import Cluster, StartFailure
+    from podling.cluster.cluster import Cluster
+    from podling.cluster.start_failure import StartFailure
 
     raise_open_files()
     cluster = Cluster(directory, settings, progress, set_aside=set_aside)

@@ -1,0 +1,49 @@
+"""The scheduler and the controllers of a cluster: one part of ``cluster``, or a process of its own."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from functools import partial
+
+from podling.apiserver.auth.pki import Pki
+from podling.apiserver.auth.signing import RequestSigner
+from podling.client.base import Client
+from podling.client.requests import User
+from podling.cluster.components import Observer, run_components
+from podling.cluster.directory import ClusterSettings, DataDirectory
+from podling.controllers.enabled_controllers import enabled_names
+from podling.controllers.other_apis import OtherApis
+from podling.controllers.volumes.volume_folders import NoFolders, VolumeFolders
+from podling.supervisor import Supervisor
+
+
+class ControlPlane:
+    """The loops over one data directory, in this process."""
+
+    def __init__(self, directory: DataDirectory, settings: ClusterSettings, pki: Pki) -> None:
+        self._directory = directory
+        self._settings = settings
+        self._pki = pki
+        self._supervisor = Supervisor()
+
+    def start(
+        self, client_for: Callable[[User], Client], others: OtherApis, observer: Observer
+    ) -> asyncio.Task[None]:
+        """Start the loops; return the task that ends with them."""
+        simulated = self._settings.runtime == "sim"  # its pods write nothing
+        folders = (NoFolders if simulated else VolumeFolders)(self._directory.volumes)
+        signer, ca = RequestSigner(self._pki), self._pki.ca_pem.decode()
+        work = partial(run_components, client_for, ca, folders, signer, others, observer, self._names())
+        return self._supervisor.keep_running("control-plane", work)
+
+    @property
+    def description(self) -> str:
+        """The parts that run, for people."""
+        return f"scheduler, {len(self._names())} controllers"
+
+    async def stop(self) -> None:
+        await self._supervisor.close()
+
+    def _names(self) -> tuple[str, ...]:
+        return enabled_names(self._settings.controllers)

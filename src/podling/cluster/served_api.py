@@ -1,0 +1,150 @@
+"""The API server of a cluster with its store and its sockets: a part of ``cluster``, or a process of its own.
+
+It also writes what leads to it: the settings with its port, and the administrator's kubeconfig.
+"""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Callable
+from contextlib import AsyncExitStack
+from functools import partial
+from pathlib import Path
+
+from msgspec import structs
+
+from podling.apiserver.admission.registry import default_plugins, plugins_without_controllers
+from podling.apiserver.aggregation.authentication import FRONT, publish
+from podling.apiserver.app import HttpServer, Serving
+from podling.apiserver.auth.kubeconfig import kubeconfig, write_kubeconfig
+from podling.apiserver.auth.pki import Pki
+from podling.apiserver.proxy.streams import HttpsNodeConnector, StreamRequests
+from podling.apiserver.registry.stored_values import set_aside, undecodable
+from podling.apiserver.server import ApiServer
+from podling.cluster.directory import ClusterSettings, DataDirectory
+from podling.cluster.kubeconfig import KubeconfigUnusable, merge_into
+from podling.cluster.start_failure import StartFailure
+from podling.node.machine import primary_address
+from podling.store.base import Store
+from podling.store.sqlite import SqliteStore
+
+Progress = Callable[[str, str], None]
+"""Receives each finished step, with a detail for people."""
+
+LOOPBACK = "127.0.0.1"
+
+
+class ServedApi:
+    """The API server over one data directory, in this process.
+
+    Args:
+        progress: receives the store and the server as they start.
+        set_aside: move stored values that cannot be decoded out of the store, instead of refusing to start.
+    """
+
+    def __init__(
+        self,
+        directory: DataDirectory,
+        settings: ClusterSettings,
+        pki: Pki,
+        progress: Progress,
+        *,
+        set_aside: bool = False,
+    ) -> None:
+        self.directory = directory
+        self.settings = settings
+        self.port = settings.port
+        self._pki = pki
+        self._progress = progress
+        self._set_aside = set_aside
+        self._stack = AsyncExitStack()
+
+    @property
+    def url(self) -> str:
+        return f"https://{LOOPBACK}:{self.port}"
+
+    @property
+    def name(self) -> str:
+        """The name of this cluster in kubeconfig contexts."""
+        return "podling" if self.directory.path.name == "podling" else f"podling-{self.directory.id}"
+
+    def write_kubeconfig(self, copy: Path | None) -> Path:
+        """Write the administrator's kubeconfig; with ``copy`` also there. Returns the path to use.
+
+        Raises ``StartFailure`` when ``copy`` is a file of another kind.
+        """
+        content = kubeconfig(
+            self.url, self._pki.ca_pem, self._pki.admin(), user=f"admin@{self.name}", name=self.name
+        )
+        write_kubeconfig(self.directory.kubeconfig, content)
+        if copy is None:
+            return self.directory.kubeconfig
+        try:
+            merge_into(copy, content)
+        except KubeconfigUnusable as error:
+            raise StartFailure(str(error)) from error
+        return copy
+
+    async def start(self) -> ApiServer:
+        """Open the store and serve it. What had started before an error is stopped by ``stop``."""
+        store = SqliteStore(self.directory.store)
+        self._stack.push_async_callback(store.close)
+        self._progress("store", f"revision {store.revision}")
+        await self._check_values(store)
+        api = ApiServer(
+            store,
+            plugins_without_controllers() if self.settings.api_only else default_plugins(),
+            signing_key=self._pki.service_account_key(),
+            front=self._pki.client(FRONT, FRONT),
+        )
+        await api.start()
+        published = partial(publish, api.client(), self._pki.ca_pem.decode())
+        await api.write_now_or_later("authentication-configuration", published)
+        api.show_itself()
+        self._stack.push_async_callback(api.stop)
+        connector = HttpsNodeConnector(self._pki.ca, self._pki.kubelet_client())
+        streams = StreamRequests(api.registry, api.objects, connector)
+        served = (primary_address(), LOOPBACK, *api.cluster_addresses())
+        serving = Serving(
+            host="0.0.0.0" if self.settings.runtime == "oci" else LOOPBACK,
+            port=self.settings.port,
+            certificate=self._pki.server("apiserver", served),
+            client_ca=self._pki.ca,
+            checks=api.checks(),
+        )
+        server = HttpServer(api, api.authenticator, serving, streams)
+        try:
+            await server.start()
+        except OSError as error:
+            if error.errno == errno.EADDRINUSE:
+                advice = "choose another: podling up --port N (0 picks a free one)"
+                raise StartFailure(f"port {self.settings.port} is in use; {advice}") from error
+            raise
+        self._stack.push_async_callback(server.stop)
+        self.port = server.port
+        await api.announce(primary_address(), self.port)
+        recorded = structs.replace(self.settings, port=self.port, identity=self.directory.id)
+        self.directory.remember(recorded)
+        self._progress("API server", self.url)
+        return api
+
+    async def _check_values(self, store: Store) -> None:
+        """Raise ``StartFailure`` if a stored value cannot be decoded, unless such are to be set aside."""
+        found = await undecodable(store)
+        if not found:
+            return
+        if self._set_aside:
+            folder = self.directory.set_aside
+            await set_aside(store, found, folder)
+            self._progress("set aside", f"{', '.join(each.key for each in found)}; kept in {folder}")
+            return
+        others = f" and {len(found) - 1} more" if len(found) > 1 else ""
+        raise StartFailure(
+            f"{self.directory.store}: the value of {found[0].key}{others} cannot be decoded: {found[0].why}; "
+            "restore a backup, or start without, keeping the bytes in a file: "
+            "'podling up --set-aside-undecodable'"
+        )
+
+    async def stop(self) -> None:
+        """Stop serving, then close the store."""
+        await self._stack.aclose()
