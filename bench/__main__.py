@@ -1,4 +1,4 @@
-"""``python -m bench [NAME ...]``: run the benchmarks, all or those named."""
+"""``python -m bench [NAME ...]``: run the benchmarks: those named, or all but the long ones."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from pathlib import Path
 from types import FrameType
 
 SUPPORT = {"__init__", "__main__", "harness"}
-
+LONG = {"abuse"}
+"""Benchmarks of half an hour, which run only when they are named."""
 
 ENDING = (signal.SIGTERM, signal.SIGHUP)
 
@@ -29,7 +30,7 @@ def main() -> None:
     for each in ENDING:
         signal.signal(each, leave)
     known = sorted(path.stem for path in Path(__file__).parent.glob("*.py") if path.stem not in SUPPORT)
-    wanted = sys.argv[1:] or known
+    wanted = sys.argv[1:] or [name for name in known if name not in LONG]
     for name in wanted:
         if name not in known:
             sys.exit(f"no benchmark {name!r}; there are: {', '.join(known)}")
