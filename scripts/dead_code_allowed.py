@@ -13,6 +13,7 @@ log_errors  # re2's options
 _prepare_hook  # aiohttp's request, before the head of a response
 feed_data  # aiohttp's parser of a connection that was taken over
 feed_eof
+pause_writing  # asyncio.Protocol
 list_commands  # click's group
 get_command
 format_commands

@@ -1,4 +1,4 @@
-"""Runs a test of a client twice: in process on virtual time, and over real TLS sockets."""
+"""Runs a test of a client three times: in process on virtual time, over TLS, and over a Unix socket."""
 
 from __future__ import annotations
 
@@ -14,8 +14,11 @@ from podling.apiserver.auth.authn import Authenticator
 from podling.apiserver.auth.kubeconfig import kubeconfig, write_kubeconfig
 from podling.apiserver.auth.pki import Pki
 from podling.apiserver.auth.tokens import Tokens
+from podling.apiserver.socket.server import SocketServer
 from podling.client.base import Client, WatchEvent, WatchEventType
 from podling.client.http import HttpClient
+from podling.client.local import LocalClient
+from podling.client.socket_backend import SocketBackend
 from podling.testing import ControlPlane, memory_cluster
 
 Story = Callable[[ControlPlane, Client], Awaitable[None]]
@@ -33,6 +36,27 @@ async def over_tls(story: Story, folder: Path) -> None:
     async with memory_cluster() as cluster, serving(cluster, folder) as (_, client):
         async with asyncio.timeout(DEADLINE_SECONDS):
             await story(cluster, client)
+
+
+async def over_unix_socket(story: Story, folder: Path) -> None:
+    async with memory_cluster() as cluster, socket_backend(cluster, folder) as (_, backend):
+        async with asyncio.timeout(DEADLINE_SECONDS):
+            await story(cluster, LocalClient(backend))
+
+
+@asynccontextmanager
+async def socket_backend(
+    cluster: ControlPlane, folder: Path
+) -> AsyncIterator[tuple[SocketServer, SocketBackend]]:
+    """The cluster's API server on a Unix socket, and a backend that is connected to it."""
+    server = SocketServer(cluster.server, folder / "api.sock")
+    await server.start()
+    try:
+        async with SocketBackend(server.path, "test") as backend:
+            await backend.connected()
+            yield server, backend
+    finally:
+        await server.stop()
 
 
 @asynccontextmanager

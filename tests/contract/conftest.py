@@ -1,4 +1,4 @@
-"""Fixtures of contract tests: both implementations of a client; rewriting of asserts in shared files."""
+"""Fixtures of contract tests: the ways to reach an API server; rewriting of asserts in shared files."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from podling.sim.loop import run
-from tests.contract.client_stories import Play, Story, in_process, over_tls
+from tests.contract.client_stories import Play, Story, in_process, over_tls, over_unix_socket
 from tests.support.served import ServedCluster
 
 pytest.register_assert_rewrite(
@@ -17,15 +17,16 @@ pytest.register_assert_rewrite(
 )
 
 
-@pytest.fixture(params=["in process", "over TLS"])
+@pytest.fixture(params=["in process", "over TLS", "over a Unix socket"])
 def play(request: pytest.FixtureRequest, tmp_path: Path) -> Play:
-    """A function that runs a story with one of the two clients."""
+    """A function that runs a story with one of the clients."""
     if request.param == "in process":
         return lambda story: run(in_process(story))
+    over = over_tls if request.param == "over TLS" else over_unix_socket
 
     def real(story: Story) -> None:
         with asyncio.Runner() as runner:
-            runner.run(over_tls(story, tmp_path))
+            runner.run(over(story, tmp_path))
 
     return real
 

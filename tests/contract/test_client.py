@@ -1,6 +1,7 @@
-"""The contract of every client, in process and over HTTPS.
+"""The contract of every client, in process, over HTTPS and over a Unix socket.
 
-Each test runs twice: in process on virtual time, and over real TLS sockets with a client certificate.
+Each test runs three times: in process on virtual time, over real TLS sockets with a client certificate, and
+over a real Unix socket.
 """
 
 from __future__ import annotations

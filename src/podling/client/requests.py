@@ -1,8 +1,9 @@
-"""Requests in the same process: the typed values of a request, and the protocol that serves them.
+"""The typed values of a request, and the protocol that serves them.
 
-``Backend`` is an API server in the same process. ``LocalClient`` calls it for components, the server's HTTP
-side for clients, so that both run the same stages. Objects pass through it as the frozen structs that the
-store keeps decoded: nothing is copied and nothing is parsed again.
+``Backend`` is an API server that trusts its caller to name the user. ``LocalClient`` calls it for components,
+the server's HTTP side for clients, so that both run the same stages. In the same process, objects pass
+through it as the frozen structs that the store keeps decoded: nothing is copied and nothing is parsed again.
+For other processes, ``client.socket_backend`` implements it over a Unix socket.
 """
 
 from __future__ import annotations
@@ -84,7 +85,7 @@ NO_DELETE_OPTIONS = DeleteOptions()
 
 
 class Backend(Protocol):
-    """An API server in the same process. All raise ``ApiError``."""
+    """An API server that trusts its caller. All raise ``ApiError``, and ``Unreachable`` without an answer."""
 
     async def get(self, target: Target, user: User) -> Any: ...
 

@@ -142,8 +142,12 @@ class Catalogue:
 
     def definition_of(self, resource: CustomResource) -> CustomResourceDefinition | None:
         """Return the definition that ``resource`` comes from, as it is now."""
+        return self.definition(f"{resource.plural}.{resource.group}")
+
+    def definition(self, name: str) -> CustomResourceDefinition | None:
+        """Return the definition ``name``: ``widgets.example.com``."""
         self._catch_up()
-        found = self._served.get(f"{self._prefix}{resource.plural}.{resource.group}")
+        found = self._served.get(self._prefix + name)
         return found.definition if found is not None else None
 
     def _catch_up(self) -> None:

@@ -135,14 +135,14 @@ class ObjectRequests:
         tables = target.resource.stored and not target.subresource  # questions and deeds have no rows
         wanted = self._write_answer(request, tables=tables)
         options = _write_options(request, "create")
-        kind = _body_type(target)
+        kind = body_type(target)
         body = await self._body(request, kind, options)
         made = await self._registry.create(target, user, body, options)
         return await self._answer(request, target, made, wanted, 201)
 
     async def _update(self, request: HttpRequest, target: Target, user: User) -> web.StreamResponse:
         wanted, options = self._write_answer(request), _write_options(request, "update")
-        kind = _body_type(target)
+        kind = body_type(target)
         body = await self._body(request, kind, options)
         check_named(body.metadata.name, target)
         code = self._code_of_change(target)
@@ -250,7 +250,7 @@ def _write_options(request: HttpRequest, verb: str, patch_type: PatchType | None
     return options
 
 
-def _body_type(target: Target) -> type[Any]:
+def body_type(target: Target) -> type[Any]:
     """Return the kind that a create or update of ``target`` takes."""
     if not target.subresource:
         return target.resource.type

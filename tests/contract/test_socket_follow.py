@@ -1,0 +1,128 @@
+"""Following the store over a Unix socket: everything, then every change in order, and the revision."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from podling.client.messages import Changes, Snapshot
+from podling.client.socket_backend import SocketBackend
+from podling.client.store_follow import RevisionReader, follow
+from podling.machinery.errors import ApiError, is_expired
+from podling.store.base import Page
+from podling.testing import ControlPlane, memory_cluster
+from tests.contract.client_stories import DEADLINE_SECONDS, config_map, socket_backend
+
+
+@pytest.fixture
+async def cluster() -> AsyncIterator[ControlPlane]:
+    async with memory_cluster() as running, asyncio.timeout(DEADLINE_SECONDS):
+        yield running
+
+
+@pytest.fixture
+async def backend(cluster: ControlPlane, tmp_path: Path) -> AsyncIterator[SocketBackend]:
+    async with socket_backend(cluster, tmp_path) as (_, connected):
+        yield connected
+
+
+class Copy:
+    """A copy of a store, built from what a follower gets."""
+
+    def __init__(self) -> None:
+        self.values: dict[str, tuple[int, int, bytes]] = {}
+        self.revision = 0
+
+    def take(self, part: Snapshot | Changes) -> bool:
+        """Take in a part; return whether the copy is complete."""
+        if isinstance(part, Snapshot):
+            self.revision = part.revision
+            for entry in part.entries:
+                self.values[entry.key] = entry.create_revision, entry.revision, entry.value
+            return part.last
+        for event in part.events:
+            found = event.entry
+            assert found.revision > self.revision
+            self.revision = found.revision
+            if event.deleted:
+                del self.values[found.key]
+            else:
+                self.values[found.key] = found.create_revision, found.revision, found.value
+        assert part.progress >= self.revision
+        self.revision = part.progress
+        return True
+
+
+def content(page: Page) -> dict[str, tuple[int, int, bytes]]:
+    return {each.key: (each.create_revision, each.revision, each.value) for each in page.entries}
+
+
+async def test_follower_has_what_the_store_has(cluster: ControlPlane, backend: SocketBackend) -> None:
+    for number in range(20):
+        await cluster.client.create(config_map(f"before-{number}", text="x" * 50_000))
+    copy, parts = Copy(), follow(backend)
+    while not copy.take(await anext(parts)):
+        pass
+    assert copy.values == content(await cluster.store.list("/registry/"))
+    for number in range(20):
+        await cluster.client.create(config_map(f"after-{number}"))
+        await cluster.client.delete(type(config_map("")), f"before-{number}", "default")
+    while copy.revision < cluster.store.revision:
+        copy.take(await anext(parts))
+    assert copy.values == content(await cluster.store.list("/registry/"))
+    await parts.aclose()
+
+
+async def test_follower_continues_after_a_revision(cluster: ControlPlane, backend: SocketBackend) -> None:
+    start = cluster.store.revision
+    await cluster.client.create(config_map("a"))
+    parts = follow(backend, start)
+    part = await anext(parts)
+    assert isinstance(part, Changes)
+    assert [event.entry.key for event in part.events] == ["/registry/configmaps/default/a"]
+    assert part.progress == cluster.store.revision
+    await parts.aclose()
+
+
+async def test_compacted_start_expires(cluster: ControlPlane, backend: SocketBackend) -> None:
+    start = cluster.store.revision
+    await cluster.client.create(config_map("a"))
+    await cluster.client.create(config_map("b"))
+    await cluster.store.compact(cluster.store.revision)
+    with pytest.raises(ApiError) as gone:
+        await anext(follow(backend, start))
+    assert is_expired(gone.value)
+
+
+async def test_start_in_the_future_expires(cluster: ControlPlane, backend: SocketBackend) -> None:
+    with pytest.raises(ApiError) as gone:
+        await anext(follow(backend, cluster.store.revision + 1))
+    assert is_expired(gone.value)
+
+
+async def test_changes_arrive_before_the_revision_that_they_made(
+    cluster: ControlPlane, backend: SocketBackend
+) -> None:
+    copy, parts = Copy(), follow(backend)
+    while not copy.take(await anext(parts)):
+        pass
+    revisions = RevisionReader(backend)
+    for number in range(50):
+        await cluster.client.create(config_map(f"m{number}"))
+        revision = await revisions.read()
+        assert revision == cluster.store.revision
+        while copy.revision < revision:
+            # The changes were sent before the answer, so they are read without waiting.
+            async with asyncio.timeout(0):
+                copy.take(await anext(parts))
+    await parts.aclose()
+
+
+async def test_readers_of_the_revision_share_a_request(cluster: ControlPlane, backend: SocketBackend) -> None:
+    revisions, before = RevisionReader(backend), backend.connection().new_id()
+    found = await asyncio.gather(*(revisions.read() for _ in range(100)))
+    assert set(found) == {cluster.store.revision}
+    assert backend.connection().new_id() == before + 2
