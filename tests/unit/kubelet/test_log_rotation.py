@@ -11,6 +11,7 @@ import pytest
 from podling.kubelet.file_watch import FileWatch
 from podling.kubelet.log_rotation import LogRotation, plan_rotation, remove_log_files
 from podling.kubelet.server.log_sources import open_log
+from podling.kubelet.server.log_turns import LogTurns
 from podling.kubelet.server.logs import LogOptions, read_log
 from podling.runtime.process import ProcessRuntime
 from tests.support.runtimes import start_app
@@ -57,7 +58,7 @@ async def test_only_a_log_above_the_limit_is_rotated(tmp_path: Path) -> None:
     container_id = await start_app(runtime, logs, shell="seq 1 1000; exec sleep 3600")
     watch = FileWatch()
     async with open_log(runtime, container_id, str(logs / "0.log"), watch, follow=True) as log:
-        async for chunk in read_log(log, LogOptions(follow=True)):
+        async for chunk in read_log(log, LogOptions(follow=True), LogTurns()):
             if chunk.endswith(b"\n1000\n"):
                 break  # everything is written
     watch.close()

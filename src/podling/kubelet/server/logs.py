@@ -16,7 +16,7 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from podling import clock
+from podling.kubelet.server.log_turns import LogTurns
 
 BLOCK = 64 * 1024
 PARTIAL = b"P"
@@ -124,26 +124,37 @@ class LogText:
         return text
 
 
-def tail_offset(read: Callable[[int, int], bytes], size: int, lines: int, first: int = 0) -> int:
-    """Return where the last ``lines`` lines of a log of ``size`` bytes begin, reading from its end.
+class TailSearch:
+    """Looks for the beginning of the last ``lines`` lines of a log of ``size`` bytes, from its end on.
 
     ``first`` is where the log begins. A line that the container has not ended yet counts as one.
     """
-    if lines <= 0:
-        return size
-    position, carried, seen = size, b"", 0
-    while position > first:
-        length = min(BLOCK, position - first)
-        position -= length
-        block = read(position, length) + carried
-        starts = _line_starts(block, whole=position == first)
+
+    def __init__(self, size: int, lines: int, first: int = 0) -> None:
+        self._size = size
+        self._lines = lines
+        self._first = first
+        self._position = size
+        self._carried = b""
+        self._seen = 0
+
+    def step(self, read: Callable[[int, int], bytes]) -> int | None:
+        """Look through one more block; return the offset once it is found."""
+        if self._lines <= 0:
+            return self._size
+        if self._position <= self._first:
+            return self._first
+        length = min(BLOCK, self._position - self._first)
+        self._position -= length
+        block = read(self._position, length) + self._carried
+        starts = _line_starts(block, whole=self._position == self._first)
         for start, end in reversed(starts):
-            ends_a_line = _is_full(block[start:end]) or position + end >= size
-            if ends_a_line and seen == lines:
-                return position + end
-            seen += ends_a_line
-        carried = block[: starts[0][0]] if starts else block
-    return first
+            ends_a_line = _is_full(block[start:end]) or self._position + end >= self._size
+            if ends_a_line and self._seen == self._lines:
+                return self._position + end
+            self._seen += ends_a_line
+        self._carried = block[: starts[0][0]] if starts else block
+        return None
 
 
 def _line_starts(block: bytes, *, whole: bool) -> list[tuple[int, int]]:
@@ -161,18 +172,22 @@ def _is_full(line: bytes) -> bool:
     return record is None or record.full
 
 
-async def read_log(source: LogSource, options: LogOptions) -> AsyncIterator[bytes]:
-    """Yield the selected text of a log in pieces, until its end."""
+async def read_log(source: LogSource, options: LogOptions, turns: LogTurns) -> AsyncIterator[bytes]:
+    """Yield the selected text of a log in pieces, until its end. Each piece is read in a turn."""
     text = LogText(options)
     size = source.size()
-    offset = 0 if options.tail_lines is None else tail_offset(source.read, size, options.tail_lines)
+    offset: int | None = 0
+    if options.tail_lines is not None:
+        search, offset = TailSearch(size, options.tail_lines), None
+    while offset is None:
+        async with turns.turn():
+            offset = search.step(source.read)
     while not text.finished:
-        chunk = source.read(offset, BLOCK)
+        async with turns.turn():
+            chunk = source.read(offset, BLOCK)
+            shown = text.feed(chunk)
         offset += len(chunk)
-        if chunk:
-            if shown := text.feed(chunk):
-                yield shown
-            else:
-                await clock.sleep(0)  # a long log of which nothing is wanted must not hold up the others
-        elif not options.follow or not await source.wait_for_more(offset):
+        if shown:
+            yield shown
+        if not chunk and not (options.follow and await source.wait_for_more(offset)):
             return

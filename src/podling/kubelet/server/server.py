@@ -18,6 +18,7 @@ from podling.api.core_v1 import PodList
 from podling.kubelet.file_watch import FileWatch
 from podling.kubelet.pods.pod_source import PodSource
 from podling.kubelet.server.image_api import image_routes
+from podling.kubelet.server.log_turns import LogTurns
 from podling.kubelet.server.server_auth import peer_of, refusal
 from podling.kubelet.server.server_logs import serve_container_log
 from podling.kubelet.server.server_metrics import (
@@ -56,6 +57,7 @@ class KubeletServer:
         self._port = port
         self._source: PodSource | None = None
         self._watch = FileWatch()
+        self._turns = LogTurns()
         self._runner: web.AppRunner | None = None
         self._last_figures: dict[str, ContainerStats] = {}
         self._requests: dict[asyncio.Task[object], None] = {}
@@ -170,4 +172,4 @@ class KubeletServer:
         return web.Response(body=body, content_type="application/json")
 
     async def _container_log(self, request: web.Request) -> web.StreamResponse:
-        return await serve_container_log(request, self._pods(), self._watch)
+        return await serve_container_log(request, self._pods(), self._watch, self._turns)

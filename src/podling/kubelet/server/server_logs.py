@@ -13,6 +13,7 @@ from podling.kubelet.file_watch import FileWatch
 from podling.kubelet.pods.pod_source import PodSource
 from podling.kubelet.server.log_sources import open_log
 from podling.kubelet.server.log_target import has_container, log_container_id
+from podling.kubelet.server.log_turns import LogTurns
 from podling.kubelet.server.logs import LogOptions, read_log
 from podling.machinery.errors import bad_request, failure
 from podling.machinery.moments import shifted
@@ -62,7 +63,7 @@ def _number(query: Mapping[str, str], name: str, least: int) -> int | None:
 
 
 async def serve_container_log(
-    request: web.Request, source: PodSource, watch: FileWatch
+    request: web.Request, source: PodSource, watch: FileWatch, turns: LogTurns
 ) -> web.StreamResponse:
     """Respond with the log. Raises ``ApiError`` before the response has begun."""
     match = request.match_info
@@ -86,7 +87,7 @@ async def serve_container_log(
     try:
         async with open_log(runtime, container_id, status.log_path, watch, follow=options.follow) as log:
             await response.prepare(request)
-            async for chunk in read_log(log, options):
+            async for chunk in read_log(log, options, turns):
                 await response.write(chunk)
     except OSError as error:
         if response.prepared:

@@ -13,6 +13,7 @@ import pytest
 from podling import clock
 from podling.kubelet.file_watch import FileWatch
 from podling.kubelet.server.log_sources import open_log
+from podling.kubelet.server.log_turns import LogTurns
 from podling.kubelet.server.logs import LogOptions, read_log
 from podling.runtime.process import ProcessRuntime
 from podling.runtime.sim import ContainerScript, LogScript, Run, SimRuntime
@@ -29,7 +30,7 @@ async def test_followed_log_grows_and_ends_with_its_container(tmp_path: Path) ->
     container_id = await start_app(runtime, tmp_path, script=script)
     began, times = clock.now(), []
     async with open_log(runtime, container_id, str(tmp_path / "0.log"), FileWatch(), follow=True) as log:
-        async for chunk in read_log(log, LogOptions(follow=True)):
+        async for chunk in read_log(log, LogOptions(follow=True), LogTurns()):
             times.append((int((clock.now() - began).total_seconds()), chunk))
     ticks = [(seconds, b"tick\n") for seconds in range(0, 3600, 600)]
     assert times == [*ticks, (3599, b"bye\n")]
@@ -45,7 +46,7 @@ async def test_log_of_an_ended_container_is_read_to_its_end(tmp_path: Path) -> N
         async with open_log(
             runtime, container_id, str(tmp_path / "0.log"), FileWatch(), follow=follow
         ) as log:
-            read = [chunk async for chunk in read_log(log, LogOptions(follow=follow))]
+            read = [chunk async for chunk in read_log(log, LogOptions(follow=follow), LogTurns())]
         assert read == [b"said\n"]
 
 
@@ -71,7 +72,7 @@ async def test_file_is_followed_across_its_rotation(tmp_path: Path) -> None:
         container_id = await start_app(runtime, tmp_path / "logs", shell=shell)
         watch, seen = FileWatch(), b""
         async with open_log(runtime, container_id, str(path), watch, follow=True) as log:
-            async for chunk in read_log(log, LogOptions(follow=True)):
+            async for chunk in read_log(log, LogOptions(follow=True), LogTurns()):
                 seen += chunk
                 if seen == b"one\n":
                     os.rename(path, tmp_path / "logs" / "0.log.old")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime
 from itertools import pairwise
 
@@ -9,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podling.kubelet.server.logs import LogOptions, LogText, format_time, parse_record, tail_offset
+from podling.kubelet.server.logs import LogOptions, LogText, TailSearch, format_time, parse_record
 from podling.runtime.cri_log import format_line
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -20,6 +21,13 @@ LOG = (
     b"2026-01-01T12:00:03.000000000Z stdout F ee\n"
     b"2026-01-01T12:00:04.000000000Z stdout F four\n"
 )
+
+
+def tail_offset(read: Callable[[int, int], bytes], size: int, lines: int) -> int:
+    search = TailSearch(size, lines)
+    while (offset := search.step(read)) is None:
+        pass
+    return offset
 
 
 def shown(log: bytes, options: LogOptions) -> bytes:
