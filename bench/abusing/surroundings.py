@@ -13,6 +13,8 @@ from bench.abusing.wire import Endpoint, Reply, Wire, endpoint_of, make_request,
 from podling.client.kubeconfig import load
 
 INNOCENT, TENANT = "innocent", "tenant"
+ELSEWHERE = "127.0.0.2"
+"""The abuser's address: limits by address must not hold up the others."""
 LISTED = 50
 WRITTEN = 10
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
@@ -66,7 +68,7 @@ async def prepare(kubeconfig: Path) -> Surroundings:
         return Surroundings(
             admin.endpoint,
             admin.endpoint.with_token(await _token(admin, INNOCENT)),
-            admin.endpoint.with_token(await _token(admin, TENANT)),
+            admin.endpoint.with_token(await _token(admin, TENANT), ELSEWHERE),
         )
     finally:
         admin.close()

@@ -31,10 +31,12 @@ class Endpoint(NamedTuple):
     token: str = ""
     certificate: bytes = b""
     key: bytes = b""
+    source: str = ""
+    """The client's own address; empty for any."""
 
-    def with_token(self, token: str) -> Endpoint:
+    def with_token(self, token: str, source: str = "") -> Endpoint:
         """Return the same server for the client with this bearer token."""
-        return Endpoint(self.host, self.port, token)
+        return Endpoint(self.host, self.port, token, source=source)
 
 
 class Request(NamedTuple):
@@ -123,6 +125,7 @@ class Wire(asyncio.Protocol):
             ssl=context,
             server_hostname="",
             ssl_handshake_timeout=HANDSHAKE_SECONDS,
+            local_addr=(endpoint.source, 0) if endpoint.source else None,
         )
         return wire
 

@@ -1,8 +1,8 @@
 """Listening for HTTP connections, in bounded numbers and times.
 
 The number of connections is limited in all, by peer, and by the descriptors that the process has left. Where
-there are too many, idle ones are closed for new ones. A TLS handshake or the head of a request that does not
-end within 32 s ends its connection.
+there are too many, idle ones are closed for new ones. TLS handshakes begin in turns (``handshakes``). A
+handshake or the head of a request that does not end within 32 s ends its connection.
 
 Sources of the times: ``apiserver/pkg/server/secure_serving.go``.
 """
@@ -14,7 +14,6 @@ import errno
 import logging
 import socket
 import ssl
-from contextlib import suppress
 from typing import Any
 
 from aiohttp import web
@@ -22,8 +21,10 @@ from msgspec import Struct
 
 from podling import clock
 from podling.rlimits import open_files
+from podling.streaming.accepted import Accepted
 from podling.streaming.aiohttp_internals import ServerConnection
 from podling.streaming.connection_table import ConnectionTable, Limits, Verdict, verdict
+from podling.streaming.handshakes import BEGUN_AT_ONCE, HandshakeQueue
 
 log = logging.getLogger(__name__)
 
@@ -33,6 +34,8 @@ ACCEPTED_AT_ONCE = 64
 RETRY_SECONDS = 0.25
 """The wait before connections are accepted again, after there was no descriptor for one."""
 TLS_SHUTDOWN_SECONDS = 5.0
+SHORTEST_HANDSHAKE_SECONDS = 1.0
+"""The time of a handshake whose client was silent until the last moment."""
 LINGERING_SECONDS = 1.0
 """Seconds that a client may still send a body after its response, so that it reads the response."""
 REPORT_SECONDS = 60.0
@@ -56,44 +59,6 @@ class Timeouts(Struct, frozen=True):
     request: float = 60.0
 
 
-class _Accepted:
-    """A connection from its acceptance to its end."""
-
-    def __init__(self, connection: socket.socket, peer: str) -> None:
-        self.peer = peer
-        self._connection = connection
-        self.protocol: ServerConnection | None = None
-        self.transport: asyncio.Transport | None = None
-        self.opening: asyncio.Task[None] | None = None
-        self._closing_since: float | None = None
-
-    @property
-    def is_idle(self) -> bool:
-        return self.protocol is None or self.protocol.is_idle
-
-    def is_late(self, now: float, timeouts: Timeouts) -> bool:
-        """Return whether a request's head takes too long, or the client does not read the rest at the end."""
-        if self.transport is not None and self.transport.is_closing():
-            if self._closing_since is None:
-                self._closing_since = now
-            return now - self._closing_since >= timeouts.request
-        began = None if self.protocol is None else self.protocol.head_began
-        return began is not None and now - began >= timeouts.head
-
-    def abort(self) -> None:
-        """Close at once: a peer that does not read would hold up an orderly end."""
-        if self.transport is not None:
-            self.transport.abort()
-        elif self.opening is not None:
-            self.opening.cancel()
-
-    def cut(self) -> None:
-        """End a connection before its handshake. The loop reads the end and closes the descriptor, which no
-        other code may close while the loop polls it."""
-        with suppress(OSError):
-            self._connection.shutdown(socket.SHUT_RDWR)
-
-
 class Listener(web.BaseSite):
     """Accepts the connections of a runner's server.
 
@@ -102,6 +67,8 @@ class Listener(web.BaseSite):
     """
 
     __slots__ = (
+        "_beginning",
+        "_handshakes",
         "_host",
         "_http_runner",
         "_limits",
@@ -136,7 +103,9 @@ class Listener(web.BaseSite):
         self._timeouts = timeouts or Timeouts()
         times = {"keepalive_timeout": self._timeouts.idle, "lingering_time": LINGERING_SECONDS}
         self._options = dict(options or {}) | times
-        self._table: ConnectionTable[_Accepted] = ConnectionTable()
+        self._table: ConnectionTable[Accepted] = ConnectionTable()
+        self._handshakes: HandshakeQueue[Accepted] = HandshakeQueue()
+        self._beginning: asyncio.Handle | None = None
         self._sockets: tuple[socket.socket, ...] = ()
         self._sweep: asyncio.TimerHandle | None = None
         self._reported: float | None = None
@@ -165,9 +134,11 @@ class Listener(web.BaseSite):
         for listening in self._sockets:
             asyncio.get_running_loop().remove_reader(listening)
             listening.close()
+        if self._beginning is not None:
+            self._beginning.cancel()
         for accepted in self._table:
-            if accepted.opening is not None:
-                accepted.opening.cancel()
+            if accepted.transport is None:
+                self._drop(accepted)
 
     def _accept_again(self) -> None:
         for listening in self._sockets:
@@ -207,18 +178,49 @@ class Listener(web.BaseSite):
                 connection.close()
                 return
         connection.setblocking(False)
-        accepted = _Accepted(connection, peer)
+        accepted = Accepted(connection, peer)
         self._table.add(accepted)
-        accepted.opening = asyncio.get_running_loop().create_task(self._open(accepted, connection))
+        if self._tls is None:
+            self._open_soon(accepted)
+        else:
+            accepted.await_greeting(self._queue)
 
-    async def _open(self, accepted: _Accepted, connection: socket.socket) -> None:
+    def _queue(self, accepted: Accepted) -> None:
+        """Put a connection whose client has sent something in the line for its handshake."""
+        self._handshakes.add(accepted.peer, accepted)
+        self._begin_later()
+
+    def _begin_later(self) -> None:
+        if self._beginning is None and self._handshakes:
+            self._beginning = asyncio.get_running_loop().call_soon(self._begin_handshakes)
+
+    def _begin_handshakes(self) -> None:
+        """Begin a few handshakes, and the next ones in the next turn of the loop."""
+        self._beginning = None
+        for _ in range(BEGUN_AT_ONCE):
+            if (accepted := self._handshakes.take()) is not None:
+                self._open_soon(accepted)
+        self._begin_later()
+
+    def _open_soon(self, accepted: Accepted) -> None:
+        accepted.opening = asyncio.get_running_loop().create_task(self._open(accepted))
+
+    def _drop(self, accepted: Accepted) -> None:
+        """Close a connection at once, also one that waits for its handshake."""
+        self._handshakes.discard(accepted.peer, accepted)
+        self._table.discard(accepted)
+        accepted.abort()
+
+    async def _open(self, accepted: Accepted) -> None:
         """Shake hands and serve; ends when the connection is open, or will never be."""
         server, loop = self._http_runner.server, asyncio.get_running_loop()
         assert server is not None
         times: dict[str, float] = {}
         if self._tls is not None:
             times = {
-                "ssl_handshake_timeout": self._timeouts.head,
+                "ssl_handshake_timeout": max(
+                    self._timeouts.head - accepted.silent_seconds, SHORTEST_HANDSHAKE_SECONDS
+                ),
                 "ssl_shutdown_timeout": TLS_SHUTDOWN_SECONDS,
             }
 
@@ -228,7 +230,7 @@ class Listener(web.BaseSite):
         accepted.protocol = protocol = ServerConnection(server, lost, **self._options)
         try:
             accepted.transport, _ = await loop.connect_accepted_socket(
-                lambda: protocol, connection, ssl=self._tls, **times
+                lambda: protocol, accepted.connection, ssl=self._tls, **times
             )
         except BaseException as error:
             self._table.discard(accepted)
@@ -239,7 +241,7 @@ class Listener(web.BaseSite):
     def _close_idle(self, peer: str | None) -> bool:
         idle = self._table.take_idle(peer)
         if idle is not None:
-            idle.abort()
+            self._drop(idle)
         return idle is not None
 
     def _report(self, text: str, *values: object) -> None:
@@ -255,6 +257,6 @@ class Listener(web.BaseSite):
         """Close the connections that have taken too long."""
         now = clock.monotonic()
         for accepted in self._table:
-            if accepted.is_late(now, self._timeouts):
-                accepted.abort()
+            if accepted.is_late(now, head=self._timeouts.head, request=self._timeouts.request):
+                self._drop(accepted)
         self._sweep_later()

@@ -1,0 +1,110 @@
+"""TLS connections of a listener: few handshakes begin in each turn, and none for a silent client."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiohttp import web
+
+from podling.apiserver.auth.pki import Pki
+from podling.streaming.handshakes import BEGUN_AT_ONCE
+from podling.streaming.listener import Listener, Timeouts
+
+pytestmark = pytest.mark.asyncio(loop_factories=["real"])
+
+HERE = "127.0.0.1"
+CLIENTS = 60
+REQUEST = b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
+
+
+def contexts(folder: Path) -> tuple[ssl.SSLContext, ssl.SSLContext]:
+    pki = Pki(folder)
+    pair = pki.server("apiserver", [HERE])
+    server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    server.load_cert_chain(pair.certificate, pair.key)
+    return server, ssl.create_default_context(cafile=str(pki.ca.certificate))
+
+
+async def answer(request: web.BaseRequest) -> web.StreamResponse:
+    return web.Response(text="served")
+
+
+@asynccontextmanager
+async def listening(context: ssl.SSLContext, **options: Any) -> AsyncIterator[int]:
+    runner = web.ServerRunner(web.Server(answer))
+    await runner.setup()
+    site = Listener(runner, HERE, 0, ssl_context=context, **options)
+    await site.start()
+    try:
+        yield site.port
+    finally:
+        await runner.cleanup()
+
+
+async def served(port: int, context: ssl.SSLContext) -> bool:
+    reader, writer = await asyncio.open_connection(HERE, port, ssl=context, server_hostname=HERE)
+    writer.write(REQUEST)
+    found = await reader.read()
+    writer.transport.abort()
+    return found.endswith(b"served")
+
+
+async def test_many_clients_at_once_shake_hands_a_few_in_each_turn(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server, client = contexts(tmp_path)
+    loop: Any = asyncio.get_running_loop()
+    begin, begun, most = loop.connect_accepted_socket, 0, 0
+
+    async def counted(*args: Any, **options: Any) -> Any:
+        nonlocal begun, most
+        if not begun:
+            loop.call_soon(count)
+        begun += 1
+        most = max(most, begun)
+        return await begin(*args, **options)
+
+    def count() -> None:
+        nonlocal begun
+        begun = 0
+
+    monkeypatch.setattr(loop, "connect_accepted_socket", counted)
+    async with listening(server) as port:
+        assert await asyncio.gather(*(served(port, client) for _ in range(CLIENTS))) == [True] * CLIENTS
+    assert 1 <= most <= BEGUN_AT_ONCE
+
+
+async def test_silent_clients_take_no_place_of_others(tmp_path: Path) -> None:
+    server, client = contexts(tmp_path)
+    async with listening(server) as port:
+        silent = [await asyncio.open_connection(HERE, port) for _ in range(CLIENTS)]
+        async with asyncio.timeout(20):
+            assert await served(port, client)
+        for _, writer in silent:
+            writer.transport.abort()
+
+
+async def test_client_that_is_silent_too_long_is_closed(tmp_path: Path) -> None:
+    server, client = contexts(tmp_path)
+    async with listening(server, timeouts=Timeouts(head=0.4)) as port:
+        reader, writer = await asyncio.open_connection(HERE, port)
+        async with asyncio.timeout(20):
+            assert await reader.read() == b""
+            assert await served(port, client)
+        writer.transport.abort()
+
+
+async def test_client_that_leaves_before_its_greeting_leaves_nothing(tmp_path: Path) -> None:
+    server, client = contexts(tmp_path)
+    async with listening(server) as port:
+        for _ in range(CLIENTS):
+            _, writer = await asyncio.open_connection(HERE, port)
+            writer.transport.abort()
+        async with asyncio.timeout(20):
+            assert await served(port, client)
