@@ -137,10 +137,10 @@ class Watch(Protocol):
         """
         ...
 
-    def ready(self) -> list[Event]:
-        """Take every event that is here already, in order, without waiting; perhaps none.
+    def ready(self, limit: int = 0) -> list[Event]:
+        """Take the events that are here already, in order, without waiting; perhaps none.
 
-        Raises ``WatchOverflow`` when cut off.
+        With a ``limit`` the others, beyond so many, stay. Raises ``WatchOverflow`` when cut off.
         """
         ...
 

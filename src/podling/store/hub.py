@@ -27,6 +27,9 @@ a burst of writes within one turn of the event loop gives no watch the chance to
 CAPACITY_BYTES = 32 * 1024 * 1024
 """The bytes of values, together, that a watch may be behind."""
 
+READY_BYTES = 1024 * 1024
+"""The bytes of values, together, that a watch takes at once with a limit: they do not count as being behind."""
+
 CROWD = 64
 """The number of watches woken at once. A thousand that all run in one turn of the event loop would hold it
 for
@@ -128,8 +131,9 @@ class _Channel:
     def at(self, position: int) -> Event:
         return self._log[position - self._start]
 
-    def since(self, position: int) -> list[Event]:
-        return self._log[position - self._start :]
+    def since(self, position: int, most: int) -> list[Event]:
+        start = position - self._start
+        return self._log[start : start + most]
 
     def append(self, event: Event) -> None:
         self._log.append(event)
@@ -237,14 +241,17 @@ class _Watch:
                 return self._channel.at(self.position - 1)
             await self._wait()
 
-    def ready(self) -> list[Event]:
+    def ready(self, limit: int = 0) -> list[Event]:
         self._check()
         if not self.behind:
             return []
-        events = [*self._missed, *self._channel.since(self.position)]
-        self._missed.clear()
-        self.position = self._channel.end
-        return events
+        most = limit or len(self._missed) + self._channel.end - self.position
+        events = [self._missed.popleft() for _ in range(min(most, len(self._missed)))]
+        rest = self._channel.since(self.position, most - len(events))
+        if limit:
+            rest = rest[: _few(rest)]
+        self.position += len(rest)
+        return events + rest
 
     @property
     def behind(self) -> bool:
@@ -295,3 +302,13 @@ class _Watch:
         finally:
             self._waiter = None
             self._channel.stop_waiting(self)
+
+
+def _few(events: list[Event]) -> int:
+    """Return how many of ``events`` are at most ``READY_BYTES`` together; but at least one."""
+    size = 0
+    for position, event in enumerate(events):
+        size += len(event.entry.value)
+        if size > READY_BYTES and position:
+            return position
+    return len(events)

@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 from msgspec import structs
 
-from podling import ids
+from podling import ids, turns
 from podling.api.apiextensions_v1 import (
     CustomResourceConversion,
     CustomResourceDefinition,
@@ -23,6 +23,7 @@ from podling.apiserver.admission.base import Objects
 from podling.apiserver.backends.webhook_calls import WebhookFailed, ask, locate
 from podling.apiserver.kinds.common import checks
 from podling.apiserver.kinds.common.views import prune_for, shown_form
+from podling.apiserver.registry.decoding import blocks, decode
 from podling.apiserver.registry.objects import Stored, stored
 from podling.machinery import errors
 from podling.machinery.encoding import codec
@@ -34,6 +35,8 @@ from podling.store.base import Entry
 GROUP = "apiextensions.k8s.io"
 TIMEOUT_SECONDS = 30.0
 REVIEW_VERSIONS = ("v1", "v1beta1")
+REVIEW_WEIGHT = 4
+"""An object is encoded for a review, decoded from the response, and pruned."""
 
 FindDefinition = Callable[[CustomResource], CustomResourceDefinition | None]
 
@@ -50,16 +53,19 @@ class Conversion:
         self._definition, self._objects = definition, objects
 
     async def prepare(self, resource: Resource, entries: Sequence[Entry]) -> None:
-        """Have the forms ready in which ``resource`` shows these entries; all in one review."""
+        """Have the forms ready in which ``resource`` shows these entries; many in one review."""
         webhook = self._webhook(resource)
         if webhook is None:
             return
-        memos = [stored(entry, resource.storage_resource.type) for entry in entries]
-        todo = [memo for memo in memos if _lacks(memo, resource.group_version)]
-        if todo:
-            made = await self._review(webhook, resource, [memo.object for memo in todo])
-            for memo, form in zip(todo, made, strict=True):
-                memo.forms[resource.group_version] = form
+        kind, version = resource.storage_resource.type, resource.group_version
+        await decode(entries, kind)
+        todo = [entry for entry in entries if _lacks(stored(entry, kind), version)]
+        for block, size in blocks(todo, REVIEW_WEIGHT):
+            await turns.take(size)
+            memos = [stored(entry, kind) for entry in block]
+            made = await self._review(webhook, resource, [memo.object for memo in memos])
+            for memo, form in zip(memos, made, strict=True):
+                memo.forms[version] = form
 
     async def converted(self, obj: Any, resource: Resource) -> Any:
         """``obj`` in the version of ``resource``; itself if it is no custom object."""

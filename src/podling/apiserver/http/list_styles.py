@@ -13,19 +13,20 @@ from itertools import chain
 import msgspec
 
 from podling.apiserver.http.negotiation import JSON
-from podling.apiserver.http.yaml_replies import yaml_of
+from podling.apiserver.http.yaml_replies import yaml_parts
 
 _items = re.compile(rb'"(items|rows)":\[').search
 _END = b"]}"
 
 
-def styled(begun: list[bytes], pieces: Iterator[bytes], media_type: str) -> Iterator[bytes]:
-    """Return the list in ``begun`` and ``pieces``, at least two of them, as indented JSON or as YAML."""
-    found = _items(begun[0])
+def styled(pieces: Iterator[bytes], media_type: str) -> Iterator[bytes]:
+    """Return the list in ``pieces`` as indented JSON or as YAML, in pieces of its own."""
+    first = next(pieces)
+    found = _items(first)
     if found is None:
         raise ValueError("the first piece of a list has no items")
-    head, name = begun[0][: found.end()] + _END, found[1].decode()
-    blocks = _blocks(chain((begun[0][found.end() :],), begun[1:], pieces))
+    head, name = first[: found.end()] + _END, found[1].decode()
+    blocks = _blocks(chain((first[found.end() :],), pieces))
     return _indented(head, blocks) if media_type == JSON else _yaml(head, name, blocks)
 
 
@@ -56,6 +57,6 @@ def _yaml(head: bytes, name: str, blocks: Iterator[bytes]) -> Iterator[bytes]:
     after = {key: value for key, value in fields.items() if key > name}
     yield msgspec.yaml.encode(before, order="sorted") + name.encode() + b":\n"
     for block in blocks:
-        yield yaml_of(block)
+        yield from yaml_parts(block)
     if after:
         yield msgspec.yaml.encode(after, order="sorted")

@@ -3,29 +3,25 @@
 from __future__ import annotations
 
 import asyncio
-import zlib
-from collections.abc import Awaitable, Iterator, Mapping
-from itertools import chain, islice
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from itertools import chain
 
 import msgspec
 from aiohttp import web
 
-from podling import clock
+from podling import turns
 from podling.apiserver.http import list_styles
+from podling.apiserver.http.compression import GZIP_FROM_BYTES, Gzip
 from podling.apiserver.http.exchange import Answer, HttpRequest
 from podling.apiserver.http.negotiation import JSON, YAML, media_type_of, warning_headers
 from podling.apiserver.http.yaml_replies import yaml_of
 from podling.machinery.encoding.status_json import status_json
 from podling.machinery.errors import ApiError
+from podling.turns import LARGE_BYTES, SHORT_BYTES, TURN_BYTES
 
-GZIP_FROM_BYTES = 128 * 1024
-GZIP_LEVEL = 1
 NEWLINE = b"\n"
 TEXT = "text/plain; charset=utf-8"
 NO_SNIFFING = {"X-Content-Type-Options": "nosniff"}
-GZIP_WINDOW = 31
-"""zlib's window size that writes a gzip header."""
-
 READ_BY_PEOPLE = ("curl", "Wget", "Mozilla/5.0")
 
 
@@ -65,11 +61,13 @@ async def reply(
     ``end`` follows compact JSON and nothing else.
     """
     if media_type == YAML:
-        body, end = yaml_of(body), b""
+        body, end = await yaml_of(body), b""
     elif media_type == JSON and wants_pretty(request):
         body, end = msgspec.json.format(body, indent=2), b""
     warned = _warnings(request)
-    zipped = len(body) >= GZIP_FROM_BYTES and "gzip" in request.headers.get("Accept-Encoding", "")
+    if len(body) > LARGE_BYTES:
+        await turns.take(min(len(body), TURN_BYTES))
+    zipped = len(body) >= GZIP_FROM_BYTES and _accepts_gzip(request)
     if request.is_usual and not (headers or warned or zipped):
         return Answer(request, body, code, media_type, end)
     body += end
@@ -77,7 +75,7 @@ async def reply(
     for warning in warned:
         response.headers.add("Warning", warning)
     if zipped:
-        response.body = await asyncio.to_thread(_gzip, body)
+        response.body = await Gzip().end(body)
         response.headers["Content-Encoding"] = "gzip"
         response.headers["Vary"] = "Accept-Encoding"
     return response
@@ -95,33 +93,86 @@ async def reply_text(request: HttpRequest, text: str, *, code: int) -> web.Strea
     return await reply(request, f"{text}\n".encode(), code=code, media_type=TEXT, headers=NO_SNIFFING)
 
 
-async def reply_pieces(request: HttpRequest, pieces: Iterator[bytes], media_type: str) -> web.StreamResponse:
-    """An answer that comes in pieces: sent piece by piece, at its reader's pace, if there are several."""
-    begun = list(islice(pieces, 2))
-    if len(begun) == 1 or request.method != "GET":
-        return await reply_object(request, b"".join([*begun, *pieces]), media_type=media_type)
-    end = NEWLINE
-    if media_type != JSON or wants_pretty(request):
-        begun, pieces, end = [], list_styles.styled(begun, pieces, media_type), b""
-    response = streamed(request, media_type)
-    compressor = None
-    long = not begun or sum(map(len, begun)) >= GZIP_FROM_BYTES
-    if long and "gzip" in request.headers.get("Accept-Encoding", ""):
-        compressor = zlib.compressobj(GZIP_LEVEL, zlib.DEFLATED, GZIP_WINDOW)
+async def reply_pieces(
+    request: HttpRequest,
+    pieces: Iterator[bytes],
+    media_type: str,
+    *,
+    size: int,
+    keep: Callable[[bytes], None] | None = None,
+) -> web.StreamResponse:
+    """Answer with what comes in pieces: sent piece by piece, at its reader's pace, if there are several.
+
+    ``size``: of the first piece, about. ``keep`` is called with the answer if it is a single piece.
+    """
+    if size > LARGE_BYTES:
+        await turns.take(min(size, TURN_BYTES))
+    first = next(pieces)
+    if size > SHORT_BYTES:
+        await turns.take()
+    second = next(pieces, None)
+    if second is None:
+        if keep is not None:
+            keep(first)
+        return await reply_object(request, first, media_type=media_type)
+    if request.method != "GET":
+        return await reply_object(request, await _joined([first, second], pieces), media_type=media_type)
+    begun = [first, second]
+    del first, second
+    return await _send_pieces(request, begun, pieces, media_type)
+
+
+async def _joined(found: list[bytes], pieces: Iterator[bytes]) -> bytes:
+    while True:
+        await turns.take()
+        piece = next(pieces, None)
+        if piece is None:
+            return b"".join(found)
+        found.append(piece)
+
+
+async def _send_pieces(
+    request: HttpRequest, begun: list[bytes], pieces: Iterator[bytes], media_type: str
+) -> web.StreamResponse:
+    """Send a list of several pieces, each in a turn of its own; ``begun``: those that are made already.
+
+    While the client reads, nothing is held but the piece that is being sent.
+    """
+    response, end = streamed(request, media_type), NEWLINE
+    is_styled = media_type != JSON or wants_pretty(request)
+    gzip = None
+    if (is_styled or sum(map(len, begun)) >= GZIP_FROM_BYTES) and _accepts_gzip(request):
+        gzip = Gzip()
         response.headers["Content-Encoding"] = "gzip"
         response.headers["Vary"] = "Accept-Encoding"
+    pieces = chain(_emptied(begun), pieces)
+    if is_styled:
+        pieces, end = list_styles.styled(pieces, media_type), b""
     try:
         await response.prepare(request)
-        for piece in chain(begun, pieces, (end,)):
-            sent = piece if compressor is None else await asyncio.to_thread(compressor.compress, piece)
-            async with asyncio.timeout(request.seconds):
-                await response.write(sent)
-            await clock.sleep(0)
-        await response.write_eof(compressor.flush() if compressor is not None else b"")
+        while (piece := next(pieces, None)) is not None:
+            sent = piece if gzip is None else await gzip.add(piece)
+            del piece
+            if sent:
+                async with asyncio.timeout(request.seconds):
+                    await response.write(sent)
+            del sent
+            await turns.take()
+        await response.write_eof(end if gzip is None else await gzip.end(end))
     except (ConnectionError, TimeoutError):
         response.force_close()
         request.cut()  # gone, or stuck: nothing more can be said on this connection
     return response
+
+
+def _emptied(pieces: list[bytes]) -> Iterator[bytes]:
+    """Yield the members of a list, which holds none of them any more."""
+    while pieces:
+        yield pieces.pop(0)
+
+
+def _accepts_gzip(request: HttpRequest) -> bool:
+    return "gzip" in request.headers.get("Accept-Encoding", "")
 
 
 async def reply_error(request: HttpRequest, error: ApiError) -> web.StreamResponse:
@@ -136,8 +187,3 @@ async def reply_error(request: HttpRequest, error: ApiError) -> web.StreamRespon
     except ApiError:
         media_type, body, end = JSON, msgspec.json.format(body, indent=2), b""
     return await reply(request, body, code=error.code, media_type=media_type, headers=headers, end=end)
-
-
-def _gzip(body: bytes) -> bytes:
-    compressor = zlib.compressobj(GZIP_LEVEL, zlib.DEFLATED, GZIP_WINDOW)
-    return compressor.compress(body) + compressor.flush()

@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from podling import clock
+from podling import turns
 from podling.api.meta_v1 import ListMeta, ObjectMeta
 from podling.apiserver.http.negotiation import META_VERSIONS, Form
 from podling.apiserver.kinds.common.base import KindRules, RowCondition
@@ -28,16 +28,16 @@ from podling.machinery.tables import Column
 from podling.store.base import Entry
 
 ITEMS_AT_ONCE = 500
-"""Items of a list made before others get a turn."""
+"""Items of a list that are made in one piece."""
 ROWS_AT_ONCE = 200
 """The same for tables, whose rows are computed at every list."""
-PIECE_BYTES = 1024 * 1024
-"""About how long a piece of a list may be."""
+CUSTOM_ROWS_AT_ONCE = 50
+"""The same for tables of custom resources, whose cells are found by JSONPath."""
+PIECE_BYTES = turns.TURN_BYTES
+"""About how large the objects of a piece are together."""
 
-
-PART_BYTES = 4 * 1024 * 1024
-"""About how large the objects are whose items are made at once."""
-
+MANY = 200
+"""The sizes of so many entries are not added up."""
 
 _EVENT_HEADS = {each: f'{{"type":"{each.value}","object":'.encode() for each in WatchEventType}
 
@@ -71,31 +71,36 @@ class Renderer(Struct, frozen=True):
     async def many(self, entries: Sequence[Entry], metadata: ListMeta, now: datetime) -> bytes:
         """Return a list of objects."""
         found: list[bytes] = []
-        for piece in self.pieces(entries, metadata, now):
-            if found:
-                await clock.sleep(0)
+        pieces = self.pieces(entries, metadata, now)
+        while True:
+            await turns.take(min(size_of(entries), PIECE_BYTES))
+            piece = next(pieces, None)
+            if piece is None:
+                break
             found.append(piece)
         return found[0] if len(found) == 1 else b"".join(found)
 
     def pieces(self, entries: Sequence[Entry], metadata: ListMeta, now: datetime) -> Iterator[bytes]:
-        """Yield a list of objects, bit by bit: who takes it lets others have a turn in between."""
+        """Yield a list of objects, piece by piece, each of which should wait for its turn of the loop."""
         head, tail = self._around(metadata)
         if self.form is Form.TABLE:
             entries = self._in_order(entries)
         if not entries:
             yield head + tail
         start = 0
-        for part in _parts(entries, ROWS_AT_ONCE if self.form is Form.TABLE else ITEMS_AT_ONCE):
+        for part in _parts(entries, self._at_once):
             block = self._items(part, now)
             block[0] = (b"," if start else head) + block[0]
             start += len(part)
             if start == len(entries):
                 block[-1] += tail
-            step = -(-len(block) // (1 + sum(map(len, block)) // PIECE_BYTES))
-            for first in range(0, len(block), step):
-                if first:
-                    block[first] = b"," + block[first]
-                yield b",".join(block[first : first + step])
+            yield b",".join(block)
+
+    @property
+    def _at_once(self) -> int:
+        if self.form is not Form.TABLE:
+            return ITEMS_AT_ONCE
+        return CUSTOM_ROWS_AT_ONCE if isinstance(self.resource, CustomResource) else ROWS_AT_ONCE
 
     def _in_order(self, entries: Sequence[Entry]) -> Sequence[Entry]:
         """The rows of some kinds are sorted by what they say, page by page."""
@@ -188,11 +193,16 @@ class Renderer(Struct, frozen=True):
         return head.encode() + memo.metadata_bytes
 
 
+def size_of(entries: Sequence[Entry]) -> int:
+    """Return the bytes of ``entries``; at least a piece if there are many."""
+    return sum([len(entry.value) for entry in entries]) if len(entries) < MANY else PIECE_BYTES
+
+
 def _parts(entries: Sequence[Entry], at_once: int) -> Iterator[Sequence[Entry]]:
     """Yield ``entries`` in parts of bounded number and size: rows of tables hold copies of what they show."""
     for first in range(0, len(entries), at_once):
         block = entries[first : first + at_once]
-        if sum([len(entry.value) for entry in block]) <= PART_BYTES:
+        if sum([len(entry.value) for entry in block]) <= PIECE_BYTES:
             yield block
         else:
             yield from _small_parts(block)
@@ -202,11 +212,10 @@ def _small_parts(entries: Sequence[Entry]) -> Iterator[Sequence[Entry]]:
     start = size = 0
     for position, entry in enumerate(entries):
         size += len(entry.value)
-        if size > PART_BYTES:
-            yield entries[start : position + 1]
-            start, size = position + 1, 0
-    if start < len(entries):
-        yield entries[start:]
+        if size > PIECE_BYTES and position > start:
+            yield entries[start:position]
+            start, size = position, len(entry.value)
+    yield entries[start:]
 
 
 def _untyped(value: bytes) -> bytes:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from itertools import chain, islice
+from functools import partial
 from typing import Any
 
 from aiohttp import web
 
-from podling import clock
+from podling import clock, turns
 from podling.api.meta_v1 import DeleteOptions, ListMeta, Status
 from podling.apiserver.http import options as request_options
 from podling.apiserver.http import replies
@@ -18,7 +18,7 @@ from podling.apiserver.http.list_cache import KeptLists
 from podling.apiserver.http.metrics import RequestMetrics
 from podling.apiserver.http.negotiation import JSON, PLAIN, Form, Wanted, check_form, negotiate
 from podling.apiserver.http.replies import reply_object
-from podling.apiserver.http.representations import Renderer
+from podling.apiserver.http.representations import Renderer, size_of
 from podling.apiserver.http.resource_paths import Parsed
 from podling.apiserver.http.watch_handlers import WatchRequests
 from podling.apiserver.kinds.common.base import KindRules
@@ -36,6 +36,10 @@ from podling.machinery.encoding.request_bodies import read_object, read_options,
 from podling.machinery.encoding.status_json import status_json
 from podling.machinery.scheme import Resource, type_of
 from podling.store.base import Entry
+from podling.turns import SHORT_BYTES
+
+ENCODED_AT_ONCE = 50
+"""Deleted objects that are encoded in one piece, for the response."""
 
 WRITES = ("create", "update", "patch", "delete")
 PATCH_TYPES = {each.value: each for each in PatchType}
@@ -112,15 +116,14 @@ class ObjectRequests:
         if target.resource.storage or isinstance(target.resource, CustomResource):
             entries = await self._shown(target.resource, entries)
         pieces = renderer.pieces(entries, selected.metadata, clock.now())
-        begun = list(islice(pieces, 2))
-        if whole and len(begun) == 1:
-            self._lists.keep(target, selected.revision, begun[0])
-        return await replies.reply_pieces(request, chain(begun, pieces), wanted.media_type)
+        keep = partial(self._lists.keep, target, selected.revision) if whole else None
+        size = size_of(entries)
+        return await replies.reply_pieces(request, pieces, wanted.media_type, size=size, keep=keep)
 
     async def _shown(self, resource: Resource, entries: tuple[Entry, ...]) -> tuple[Entry, ...]:
         """Entries as a list of ``resource`` has them."""
         shown: list[Entry] = []
-        async for block in listing.in_turns(entries):
+        async for block in self._registry.reads.in_turns(resource, entries):
             shown.extend(self._registry.reads.shown_entry(resource, entry) for entry in block)
         return tuple(shown)
 
@@ -187,7 +190,11 @@ class ObjectRequests:
         revision = ListMeta(resource_version=str(self._registry.store.revision))
         found = await self._registry.delete_collection(target, user, selected, options, warnings)
         renderer = self._renderer(target, wanted, request.query)
-        body = await renderer.many([entry_of(obj) for obj in found], revision, clock.now())
+        entries: list[Entry] = []
+        for start in range(0, len(found), ENCODED_AT_ONCE):
+            await turns.take(SHORT_BYTES)
+            entries.extend(entry_of(obj) for obj in found[start : start + ENCODED_AT_ONCE])
+        body = await renderer.many(entries, revision, clock.now())
         return await reply_object(request, body, media_type=wanted.media_type)
 
     async def _body(self, request: HttpRequest, kind: type[Any], options: WriteOptions) -> Any:

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from aiohttp import web
 from msgspec.structs import replace
 
-from podling import clock, ids
+from podling import clock, ids, turns
 from podling.apiserver.http import options as request_options
 from podling.apiserver.http import replies
 from podling.apiserver.http.exchange import HttpRequest
@@ -17,6 +17,7 @@ from podling.apiserver.http.negotiation import JSON
 from podling.apiserver.http.replies import reply
 from podling.apiserver.http.representations import Renderer
 from podling.apiserver.http.websocket_replies import accept_watch, send_messages, serve_socket
+from podling.apiserver.registry.decoding import FEW, LOOK_BYTES
 from podling.apiserver.registry.registry import Registry
 from podling.apiserver.registry.watch import ObjectWatch
 from podling.client.requests import ListOptions, Target, User
@@ -27,8 +28,11 @@ from podling.streaming.websocket_connection import is_websocket_request
 
 WATCH_SECONDS_MIN = 1800
 WATCH_SECONDS_MAX = 3600
-SENT_BYTES = 256 * 1024
-"""Bytes sent to one watcher before the event loop serves others."""
+SENT_BYTES = 64 * 1024
+"""Bytes sent to one watcher in one piece. They are held for as long as the watcher does not read them."""
+
+ALWAYS_BYTES = 16 * 1024
+"""Pieces below this size are sent without waiting for a turn, so that small events are sent at once."""
 
 NEVER_WAITS_BYTES = 16 * 1024
 """Writes below this amount of buffered bytes do not wait for the client. No transport pauses that early, and
@@ -111,26 +115,35 @@ class WatchRequests:
         resource, first = renderer.resource, True
         as_stored = resource.storage is None and not isinstance(resource, CustomResource)
         async for change in watch:
-            now, size = clock.now(), 0
-            lines: list[bytes] = []
             ready = (change, *watch.ready())
             self._metrics.sent(resource.group, resource.version, resource.plural, len(ready))
             if not as_stored:
                 await self._registry.reads.prepare(resource, [each.entry for each in ready])
+            if len(ready) > FEW:
+                await turns.take(len(ready) * LOOK_BYTES)
+            now, size = clock.now(), 0
+            lines: list[bytes] = []
             for each in ready:
                 entry = each.entry if as_stored else self._registry.reads.shown_entry(resource, each.entry)
                 lines.append(renderer.event(each.type, entry, now, first=first))
                 first, size = False, size + len(lines[-1])
                 if size >= SENT_BYTES:
-                    await send(lines)
-                    await clock.sleep(0)
+                    await _send_in_turn(send, lines, size)
                     lines, size = [], 0
             if lines:
-                await send(lines)
+                await _send_in_turn(send, lines, size)
+
+
+async def _send_in_turn(send: Send, lines: list[bytes], size: int) -> None:
+    """Send events that make ``size`` bytes."""
+    if size > ALWAYS_BYTES:
+        await turns.take(size)
+    await send(lines)
 
 
 async def _send(request: HttpRequest, response: web.StreamResponse, lines: list[bytes]) -> None:
     data, transport = b"".join(lines), request.transport
+    lines.clear()
     if transport is not None and transport.get_write_buffer_size() + len(data) <= NEVER_WAITS_BYTES:
         await response.write(data)
         return

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import AsyncIterator
 
 import msgspec
 from msgspec import Struct
 
-from podling import clock
+from podling import turns
 from podling.api.meta_v1 import ListMeta, Status, StatusCause, StatusDetails
+from podling.apiserver.registry.decoding import decode, in_turns
 from podling.apiserver.registry.objects import object_of
 from podling.apiserver.registry.selection import NAME, NAMESPACE, Selection
 from podling.client.requests import ListOptions, Target
@@ -26,13 +26,16 @@ from podling.store.base import Compacted, Entry, FutureRevision, Page, Store
 PAGE_FACTOR = 4
 """With a selector, this many times the limit is read at once: some will not match."""
 
+FEW_KEYS = 200
+"""So many keys are listed without waiting for a turn."""
+
+PAGE_MAX = 1024
+"""While few match, more are read at once (as upstream's storage does), up to this number."""
+
 _not_base64 = re.compile("[^A-Za-z0-9_-]").search
 
 MAX_REVISION = 2**64 - 1
 MAX_REVISION_DIGITS = 40
-
-LOOKED_AT_ONCE = 500
-"""Entries that are decoded and looked at before others get a turn."""
 
 TOKEN_VERSION = "meta.k8s.io/v1"
 TOO_OLD = "The resourceVersion for the provided list is too old."
@@ -74,6 +77,8 @@ async def select(store: Store, target: Target, options: ListOptions, wanted: Sel
     """Return the entries that a list shows. Raises 400 for a bad token, 410 for a moment that is gone."""
     prefix = _prefix(target, wanted)
     revision, after = _start(options, prefix)
+    if (not options.limit or revision is not None) and store.count(prefix) > FEW_KEYS:
+        await turns.take()
     try:
         if wanted.everything:
             page = await store.list(prefix, revision=revision, limit=options.limit, after=after)
@@ -87,14 +92,6 @@ async def select(store: Store, target: Target, options: ListOptions, wanted: Sel
         raise _continue_expired(after.removeprefix(prefix)) from None
 
 
-async def in_turns(entries: tuple[Entry, ...]) -> AsyncIterator[tuple[Entry, ...]]:
-    """``entries`` a few at a time; others get a turn in between."""
-    for start in range(0, len(entries), LOOKED_AT_ONCE):
-        if start:
-            await clock.sleep(0)
-        yield entries[start : start + LOOKED_AT_ONCE]
-
-
 async def _search(
     store: Store, target: Target, limit: int, wanted: Selection, start: tuple[str, int | None, str]
 ) -> Selected:
@@ -103,15 +100,18 @@ async def _search(
     kind = target.resource.storage_resource.type
     if not limit:
         page = await store.list(prefix, revision=revision, after=after)
+        await decode(page.entries, kind)
         matching: list[Entry] = []
         async for block in in_turns(page.entries):
             matching.extend(entry for entry in block if wanted.matches(object_of(entry, kind)))
         return Selected(tuple(matching), page.revision)
     found: list[Entry] = []
+    at_once = limit * PAGE_FACTOR
     while True:
-        page = await store.list(prefix, revision=revision, limit=limit * PAGE_FACTOR, after=after)
+        page = await store.list(prefix, revision=revision, limit=at_once, after=after)
         revision, left = page.revision, page.remaining + len(page.entries)
-        async for block in in_turns(page.entries):
+        await decode(page.entries, kind)
+        async for block in in_turns(page.entries, always=True):
             for entry in block:
                 left -= 1
                 if not wanted.matches(object_of(entry, kind)):
@@ -122,7 +122,7 @@ async def _search(
         if not left:
             return Selected(tuple(found), page.revision)
         after = page.entries[-1].key
-        await clock.sleep(0)
+        at_once = max(at_once, min(2 * at_once, PAGE_MAX))
 
 
 def _answer(

@@ -51,7 +51,7 @@ class Writing:
     def __init__(self, obj: Any, *, converted: bool = False) -> None:
         """``converted``: the object comes from another version, and was not completed in this one."""
         self.object = obj
-        self.memo = Stored(schemas=NO_SCHEMAS if converted else _schemas(type(obj)))
+        self.memo = Stored(schemas=NO_SCHEMAS if converted else schemas_of(type(obj)))
 
     def encode(self, revision: int) -> bytes:
         obj = with_revision(self.object, revision)
@@ -79,6 +79,12 @@ def stored(entry: Entry, kind: type[Any]) -> Stored:
     return found
 
 
+def is_decoded(entry: Entry, kind: type[Any]) -> bool:
+    """Return whether ``stored`` has nothing to do for ``entry``."""
+    memo: Stored | None = entry.memo
+    return memo is not None and (memo.schemas is None or _is_current(memo, kind))
+
+
 def problem(entry: Entry, kind: type[Any]) -> str:
     """Decode ``entry``; return why it is not an object of ``kind``, empty if it is one."""
     try:
@@ -88,19 +94,20 @@ def problem(entry: Entry, kind: type[Any]) -> str:
     return ""
 
 
-def _schemas(kind: type[Any]) -> Mapping[str, ObjectSchema] | None:
+def schemas_of(kind: type[Any]) -> Mapping[str, ObjectSchema] | None:
+    """Return the schemas that objects of ``kind`` are completed by; None for a built-in kind."""
     resource: CustomResource | None = getattr(kind, "custom_resource", None)
     return None if resource is None else resource.schemas
 
 
 def _is_current(memo: Stored, kind: type[Any]) -> bool:
     """Return true if a custom object was completed by the schemas of ``kind``, or ``kind`` has none."""
-    wanted = _schemas(kind)
+    wanted = schemas_of(kind)
     return not wanted or memo.schemas is wanted
 
 
 def _decoded(entry: Entry, kind: type[Any]) -> Stored:
-    obj, schemas = codec.decode(entry.value, kind), _schemas(kind)
+    obj, schemas = codec.decode(entry.value, kind), schemas_of(kind)
     schema = schemas.get(obj.api_version.rpartition("/")[2]) if schemas else None
     if schema is None:
         return Stored(obj, schemas=schemas)

@@ -6,13 +6,14 @@ the store's entries instead.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any
 
 from podling.apiserver.customresources.conversion import Conversion
 from podling.apiserver.kinds.common.base import KindRules
 from podling.apiserver.kinds.common.views import shown_form
 from podling.apiserver.registry import listing
+from podling.apiserver.registry.decoding import decode, in_turns
 from podling.apiserver.registry.listing import Selected
 from podling.apiserver.registry.objects import entry_of, object_of, stored
 from podling.apiserver.registry.selection import Selection, selection
@@ -25,6 +26,9 @@ from podling.machinery.encoding import codec
 from podling.machinery.encoding.custom import CustomObject, CustomResource
 from podling.machinery.scheme import Resource
 from podling.store.base import Compacted, Entry, Store
+
+SHOWN_WEIGHT = 4
+"""An object that is shown in another version than the stored one is converted, and encoded again."""
 
 
 class Reads:
@@ -87,6 +91,10 @@ class Reads:
                 return Entry(entry.key, memo.completed_bytes, entry.revision, entry.create_revision, memo)
         return entry
 
+    def in_turns(self, resource: Resource, entries: Sequence[Entry]) -> AsyncIterator[Sequence[Entry]]:
+        """Yield what ``select`` returned a block at a time, for ``shown`` and ``shown_entry``."""
+        return in_turns(entries, SHOWN_WEIGHT if resource.storage else 0)
+
     async def prepare(self, resource: Resource, entries: Sequence[Entry]) -> None:
         """Have ready what ``shown`` needs of others: the versions that a webhook makes."""
         if resource.storage and isinstance(resource, CustomResource):
@@ -101,6 +109,7 @@ class Reads:
             shown = (entry_of(obj) for obj in computed() if wanted.matches(obj))
             return Selected(tuple(shown), self._store.revision)
         found = await listing.select(self._store, target, options, wanted)
+        await decode(found.entries, target.resource.storage_resource.type)
         if not isinstance(target.resource, CustomResource):  # the store's start has looked at their values
             check_readable(found.entries, target.resource)
         return found

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 from msgspec import structs
 from msgspec.structs import replace
 
-from podling import clock
+from podling import clock, turns
 from podling.api.meta_v1 import DeleteOptions, ObjectMeta, Status
 from podling.apiserver.admission.base import Chain, Operation
 from podling.apiserver.customresources.conversion import Conversion
@@ -22,7 +22,7 @@ from podling.apiserver.kinds.common import metadata
 from podling.apiserver.kinds.common.base import Action, Context, KindRules, View
 from podling.apiserver.kinds.common.views import shown_form, stored_form
 from podling.apiserver.registry.large_requests import Turns
-from podling.apiserver.registry.listing import Selected, in_turns
+from podling.apiserver.registry.listing import Selected
 from podling.apiserver.registry.patching import (
     applied_to_view,
     apply_patch,
@@ -40,8 +40,8 @@ from podling.machinery.encoding.custom import CustomResource
 from podling.machinery.scheme import Resource
 from podling.store.base import Entry, Store
 
-DELETED_AT_ONCE = 50
-"""Objects of a collection that are deleted before others get a turn."""
+DELETION_BYTES = 64 * 1024
+"""To delete an object takes as long as to encode so many bytes."""
 
 
 Warnings = list[str] | None
@@ -114,7 +114,7 @@ class Registry:
     async def list(self, target: Target, user: User, options: ListOptions) -> Listing[Any]:
         selected = await self.select(target, user, options)
         items: list[Any] = []
-        async for block in in_turns(selected.entries):
+        async for block in self.reads.in_turns(target.resource, selected.entries):
             items.extend(self.reads.shown(target.resource, entry) for entry in block)
         return Listing(tuple(items), str(selected.revision), selected.continue_token, selected.remaining)
 
@@ -267,11 +267,10 @@ class Registry:
         self._authorizer.check(user, "deletecollection", target, selected.field_selector)
         found = await self.reads.select(target, selected)
         items: list[Any] = []
-        async for block in in_turns(found.entries):
+        async for block in self.reads.in_turns(target.resource, found.entries):
             items.extend(self.reads.shown(target.resource, entry) for entry in block)
-        for position, obj in enumerate(items):
-            if position % DELETED_AT_ONCE == DELETED_AT_ONCE - 1:
-                await clock.sleep(0)
+        for obj in items:
+            await turns.take(DELETION_BYTES)
             each = replace(target, namespace=obj.metadata.namespace or "", name=obj.metadata.name)
             try:
                 await self.writes.remove(each, user, options, warnings, collection=True)

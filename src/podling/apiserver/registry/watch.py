@@ -11,15 +11,16 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 from msgspec import structs
 
-from podling import clock
+from podling import clock, turns
 from podling.api.meta_v1 import ObjectMeta
+from podling.apiserver.registry.decoding import FEW, LOOK_BYTES, decode
 from podling.apiserver.registry.objects import Writing, object_of
 from podling.apiserver.registry.selection import Selection
 from podling.client.base import WatchEvent, WatchEventType
@@ -28,8 +29,8 @@ from podling.machinery.encoding import codec
 from podling.store.base import Entry, Event, EventType, Store, StoreClosed, Watch, WatchOverflow
 
 BOOKMARK_SECONDS = 60.0
-SHOWN_AT_ONCE = 500
-"""Objects there from the beginning that are shown before others get a turn."""
+AT_ONCE = 250
+"""Objects there from the beginning, or events, that are taken in one piece."""
 INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 
 
@@ -71,8 +72,10 @@ class ObjectWatch:
         self._kind = kind
         self._prefix = prefix
         self._ready: deque[Change] = deque()
-        self._present: deque[Entry] | None = None
-        """Entries that existed when the watch began and were not sent yet."""
+        self._present: Sequence[Entry] | None = None
+        """Entries that existed when the watch began, until all of them are sent."""
+        self._shown = 0
+        """The number of them that are sent already."""
         self._watch: Watch | None = open_watch(min(after, store.revision)) if after is not None else None
         self._sent = after or 0
         self._ahead = after is not None and after > store.revision
@@ -92,22 +95,19 @@ class ObjectWatch:
             if self._watch is None:
                 await self._begin()
             elif self._present is not None:
-                self._show_present(self._present)
-                await clock.sleep(0)  # others get a turn: there may be very many
+                await self._show_present(self._present)
             else:
                 await self._more(self._watch)
         return self._ready.popleft()
 
     def ready(self) -> list[Change]:
-        """Return every event that is here already, without waiting: what one write to a socket may carry."""
+        """Return events that are here already, without waiting: what one write to a socket may carry."""
         if self._watch is not None and self._present is None and not self._closed:
             try:
-                self._take(self._watch.ready())
+                self._take(self._watch.ready(AT_ONCE))
             except WatchOverflow:
                 self.close()
-        taken = list(self._ready)
-        self._ready.clear()
-        return taken
+        return [self._ready.popleft() for _ in range(min(AT_ONCE, len(self._ready)))]
 
     def finish(self) -> None:
         """End after the events that have happened so far."""
@@ -134,18 +134,22 @@ class ObjectWatch:
         page = await self._store.list(self._prefix)
         self._watch = self._open(page.revision)
         self._sent = page.revision
-        self._present = deque(page.entries)
+        self._present = page.entries
         if self._closed:
             self._watch.close()
 
-    def _show_present(self, present: deque[Entry]) -> None:
-        """The next few of what there was when the watch began, as ADDED events."""
-        for _ in range(min(SHOWN_AT_ONCE, len(present))):
-            entry = present.popleft()
+    async def _show_present(self, present: Sequence[Entry]) -> None:
+        """Take the next few of what there was when the watch began, as ADDED events."""
+        block = present[self._shown : self._shown + AT_ONCE]
+        await decode(block, self._kind)
+        if len(block) > FEW:
+            await turns.take(len(block) * LOOK_BYTES)
+        self._shown += len(block)
+        for entry in block:
             obj = object_of(entry, self._kind)
             if self._selection.matches(obj):
                 self._ready.append(Change(WatchEventType.ADDED, obj, entry))
-        if not present:
+        if self._shown == len(present):
             self._present = None
             if self._initial_end:
                 self._ready.append(self._bookmark({INITIAL_EVENTS_END: "true"}))
@@ -164,7 +168,7 @@ class ObjectWatch:
         except (StopAsyncIteration, WatchOverflow, StoreClosed):
             self.close()
         else:
-            self._take([first, *watch.ready()])
+            self._take([first, *watch.ready(AT_ONCE)])
 
     def _time_passed(self, watch: Watch) -> None:
         now = clock.monotonic()

@@ -177,8 +177,10 @@ class _Reader:
                 self._waiter = None
         return self._queue.popleft()
 
-    def ready(self) -> list[Event]:
+    def ready(self, limit: int = 0) -> list[Event]:
         self._check()
+        if limit and limit < len(self._queue):
+            return [self._queue.popleft() for _ in range(limit)]
         taken = list(self._queue)
         self._queue.clear()
         return taken

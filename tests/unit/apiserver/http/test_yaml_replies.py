@@ -8,7 +8,7 @@ import msgspec
 import pytest
 import yaml
 
-from podling.apiserver.http.yaml_replies import AT_ONCE, yaml_of
+from podling.apiserver.http.yaml_replies import AT_ONCE, VALUE_BYTES, yaml_of, yaml_parts
 
 MANY = {f"k{number}": "v" for number in range(AT_ONCE + 5)}
 TEXTS = [
@@ -40,10 +40,27 @@ TEXTS = [
     ],
     ids=range(8),
 )
-def test_parts_make_the_whole(value: Any) -> None:
-    assert yaml.safe_load(yaml_of(msgspec.json.encode(value))) == value
+async def test_parts_make_the_whole(value: Any) -> None:
+    assert yaml.safe_load(await yaml_of(msgspec.json.encode(value))) == value
 
 
-def test_plain_values_look_as_if_written_at_once() -> None:
+async def test_plain_values_look_as_if_written_at_once() -> None:
     value = {"data": MANY, "items": [{"name": "a", "more": {"deep": [MANY, 1]}}], "kind": "x"}
-    assert yaml_of(msgspec.json.encode(value)) == msgspec.yaml.encode(value, order="sorted")
+    assert await yaml_of(msgspec.json.encode(value)) == msgspec.yaml.encode(value, order="sorted")
+
+
+@pytest.mark.parametrize(
+    ("value", "most"),
+    [
+        ({f"k{number}": "v" for number in range(20 * AT_ONCE)}, 21),
+        ({f"k{number}": "v" * 10 * VALUE_BYTES for number in range(2 * AT_ONCE)}, 24),
+        ([{"name": f"n{number}", "list": [1] * 8} for number in range(AT_ONCE)], 12),
+        ({"a\nb": {"c": MANY}}, 5),
+    ],
+    ids=range(4),
+)
+def test_parts_have_bounded_numbers_of_values(value: Any, most: int) -> None:
+    parts = list(yaml_parts(msgspec.json.encode(value)))
+    assert most / 2 < len(parts) <= most
+    longest = max(parts, key=len)
+    assert longest.count(b"\n") <= AT_ONCE + 1

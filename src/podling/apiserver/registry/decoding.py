@@ -1,0 +1,76 @@
+"""Work on many stored objects in pieces, each of which waits for its turn of the event loop.
+
+The size of a piece is counted in bytes (``podling.turns``): those of the objects that are decoded, and a
+kilobyte for each object that is looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator, Sequence
+from typing import Any
+
+from podling import turns
+from podling.apiserver.registry.objects import is_decoded, problem, schemas_of
+from podling.store.base import Entry
+from podling.turns import TURN_BYTES
+
+LOOK_BYTES = 1024
+"""To look at a decoded object takes as long as to decode so many bytes."""
+CUSTOM_WEIGHT = 4
+"""Objects of custom resources are completed by their schema after they are decoded."""
+FEW = 16
+"""So many decoded objects are looked at without waiting."""
+FEW_BYTES = 32 * 1024
+"""So many bytes are decoded without waiting."""
+
+
+async def decode(entries: Sequence[Entry], kind: type[Any]) -> None:
+    """Decode the entries that are not decoded yet; ``stored`` raises the errors of those that cannot be."""
+    if (schemas := schemas_of(kind)) is None:
+        fresh = [each for each in entries if each.memo is None]
+    else:
+        fresh = [each for each in entries if not is_decoded(each, kind)]
+    if not fresh:
+        return
+    weight = CUSTOM_WEIGHT if schemas else 1
+    for block, size in blocks(fresh, weight):
+        if size > FEW_BYTES:
+            await turns.take(size)
+        for entry in block:
+            problem(entry, kind)
+
+
+async def in_turns(
+    entries: Sequence[Entry], weight: int = 0, *, always: bool = False
+) -> AsyncIterator[Sequence[Entry]]:
+    """Yield ``entries``, which are decoded, a block at a time.
+
+    Args:
+        weight: multiple of their bytes that the work on them takes.
+        always: wait for a turn also before few of them, because there will be more.
+    """
+    if len(entries) <= FEW and not (weight or always):
+        yield entries
+        return
+    for block, size in blocks(entries, weight):
+        await turns.take(size)
+        yield block
+
+
+def blocks(entries: Sequence[Entry], weight: int) -> Iterator[tuple[Sequence[Entry], int]]:
+    """Yield consecutive ``entries`` in blocks of at most ``TURN_BYTES``, but at least one, with their sizes."""
+    if not weight:
+        at_once = TURN_BYTES // LOOK_BYTES
+        for start in range(0, len(entries), at_once):
+            block = entries[start : start + at_once]
+            yield block, len(block) * LOOK_BYTES
+        return
+    start = size = 0
+    for position, entry in enumerate(entries):
+        own = LOOK_BYTES + len(entry.value) * weight
+        if size and size + own > TURN_BYTES:
+            yield entries[start:position], size
+            start, size = position, 0
+        size += own
+    if size:
+        yield entries[start:], size

@@ -1,0 +1,93 @@
+"""Turns of the event loop for the pieces of large requests.
+
+A large request works in pieces of a few milliseconds. When many such requests run at once, their pieces must
+not all run in one turn of the loop: everything else would wait for the sum of them. So before each piece a
+request waits here. Each turn of the loop admits one long piece, and short pieces of ``TURN_BYTES`` in all;
+the others follow in the next turns, in the order in which they came. Work that is smaller still does not wait
+and runs between them, in every turn. A short piece never waits for the queue of long ones.
+
+The size of a piece stands for its length: the bytes that it reads, encodes or sends. Slow work counts a
+multiple of its bytes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from weakref import WeakKeyDictionary
+
+TURN_BYTES = 1024 * 1024
+"""A long piece: encoding or sending this many bytes takes 1 to 4 ms."""
+
+SHORT_BYTES = TURN_BYTES // 4
+"""A piece of at most this size is short."""
+
+LARGE_BYTES = 64 * 1024
+"""Smaller pieces need not wait for a turn."""
+
+
+class _Queue:
+    """Pieces that wait. Each turn admits ``TURN_BYTES`` of them, but always one."""
+
+    def __init__(self) -> None:
+        self._left = TURN_BYTES
+        self._waiting: deque[tuple[asyncio.Future[None], int]] = deque()
+
+    def take(self, size: int, loop: asyncio.AbstractEventLoop) -> asyncio.Future[None] | None:
+        if not self._waiting and (size <= self._left or self._left == TURN_BYTES):
+            self._left -= size
+            return None
+        future = loop.create_future()
+        self._waiting.append((future, size))
+        return future
+
+    def begin_turn(self) -> bool:
+        """Admit pieces; return whether the last turn and this one admitted none."""
+        is_unused, self._left = self._left == TURN_BYTES, TURN_BYTES
+        while self._waiting:
+            future, size = self._waiting[0]
+            if not future.done():
+                if size > self._left != TURN_BYTES:
+                    break
+                self._left -= size
+                future.set_result(None)
+            self._waiting.popleft()
+        return is_unused and self._left == TURN_BYTES
+
+
+class Turns:
+    """The turns of one event loop."""
+
+    def __init__(self) -> None:
+        self._short = _Queue()
+        self._long = _Queue()
+        self._is_begun = False
+        """True while a call of ``_begin_turn`` is scheduled."""
+
+    def take(self, size: int, loop: asyncio.AbstractEventLoop) -> asyncio.Future[None] | None:
+        """Return a future that is done when a piece of ``size`` may begin; None if it may at once."""
+        if not self._is_begun:
+            self._is_begun = True
+            loop.call_soon(self._begin_turn)
+        return (self._short if size <= SHORT_BYTES else self._long).take(size, loop)
+
+    def _begin_turn(self) -> None:
+        is_idle = self._short.begin_turn()
+        if self._long.begin_turn() and is_idle:
+            self._is_begun = False
+        else:
+            asyncio.get_running_loop().call_soon(self._begin_turn)
+
+
+_turns: WeakKeyDictionary[asyncio.AbstractEventLoop, Turns] = WeakKeyDictionary()
+
+
+async def take(size: int = TURN_BYTES) -> None:
+    """Wait until a piece of ``size`` bytes may run on the running loop."""
+    loop = asyncio.get_running_loop()
+    turns = _turns.get(loop)
+    if turns is None:
+        turns = _turns[loop] = Turns()
+    waits = turns.take(size, loop)
+    if waits is not None:
+        await waits
