@@ -30,12 +30,16 @@ class _Queue:
     """Pieces that wait. Each turn admits ``TURN_BYTES`` of them, but always one."""
 
     def __init__(self) -> None:
-        self._left = TURN_BYTES
+        self._used = 0
+        """The sizes of the pieces that were admitted since the turn began."""
+        self._used_before = 0
+        """The same of the turn before: some of these may still be to run."""
         self._waiting: deque[tuple[asyncio.Future[None], int]] = deque()
 
     def take(self, size: int, loop: asyncio.AbstractEventLoop) -> asyncio.Future[None] | None:
-        if not self._waiting and (size <= self._left or self._left == TURN_BYTES):
-            self._left -= size
+        used = self._used + self._used_before
+        if not self._waiting and (not used or used + size <= TURN_BYTES):
+            self._used += size
             return None
         future = loop.create_future()
         self._waiting.append((future, size))
@@ -43,16 +47,16 @@ class _Queue:
 
     def begin_turn(self) -> bool:
         """Admit pieces; return whether the last turn and this one admitted none."""
-        is_unused, self._left = self._left == TURN_BYTES, TURN_BYTES
+        self._used_before, self._used = self._used, 0
         while self._waiting:
             future, size = self._waiting[0]
             if not future.done():
-                if size > self._left != TURN_BYTES:
+                if self._used and self._used + size > TURN_BYTES:
                     break
-                self._left -= size
+                self._used += size
                 future.set_result(None)
             self._waiting.popleft()
-        return is_unused and self._left == TURN_BYTES
+        return not (self._used or self._used_before)
 
 
 class Turns:

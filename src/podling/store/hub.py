@@ -28,7 +28,7 @@ CAPACITY_BYTES = 32 * 1024 * 1024
 """The bytes of values, together, that a watch may be behind."""
 
 READY_BYTES = 1024 * 1024
-"""The bytes of values, together, that a watch takes at once with a limit: they do not count as being behind."""
+"""The bytes of values, together, that a watch takes at once with a limit."""
 
 CROWD = 64
 """The number of watches woken at once. A thousand that all run in one turn of the event loop would hold it

@@ -8,7 +8,7 @@ import pytest
 
 from podling import clock
 from podling.store.base import Event, WatchOverflow
-from podling.store.hub import CROWD, PAUSE_SECONDS
+from podling.store.hub import CROWD, PAUSE_SECONDS, READY_BYTES
 from podling.store.memory import MemoryStore
 
 
@@ -131,3 +131,31 @@ async def test_a_late_watch_takes_its_past_from_the_shared_log() -> None:
     second = store.watch("/a", after=3)
     assert [event.revision for event in second.ready()] == [4, 5]
     assert [event.revision for event in first.ready()] == [1, 2, 3, 4, 5]
+
+
+@pytest.mark.parametrize("after", [0, 700], ids=["missed events", "events of the log"])
+async def test_limited_reading_takes_events_in_order_and_leaves_the_others(after: int) -> None:
+    store = MemoryStore()
+    opened = store.watch("/a/", after=0)
+    for number in range(700):
+        await put(store, f"/a/{number}")
+    watch = store.watch("/a/", after=after)
+    for number in range(300):
+        await put(store, f"/a/x{number}")
+    taken: list[Event] = []
+    while found := watch.ready(64):
+        assert len(found) <= 64
+        assert watch.progress == found[-1].revision
+        taken += found
+    assert [event.revision for event in taken] == list(range(after + 1, 1001))
+    assert not watch.behind
+    assert len(opened.ready()) == 1000
+
+
+async def test_limited_reading_takes_bounded_bytes() -> None:
+    store = MemoryStore()
+    watch = store.watch("/a/", after=0)
+    for number in range(20):
+        await store.put(f"/a/{number}", lambda _: b"x" * (READY_BYTES // 2 - 1), expect=0)
+    await store.put("/a/large", lambda _: b"x" * (READY_BYTES + 1), expect=0)
+    assert [len(watch.ready(100)) for _ in range(12)] == [2] * 10 + [1, 0]

@@ -1,4 +1,4 @@
-"""Answers in YAML, written in parts: the writer of YAML takes 4 to 8 us and a kilobyte of memory for each value.
+"""Answers in YAML, written in parts: the writer of YAML takes about 5 us and a kilobyte of memory a value.
 
 Small values are written together; of large ones each member by itself, indented as the whole would be. Each
 part takes 2 to 5 ms, so that an answer is written in turns of the event loop.

@@ -58,7 +58,7 @@ async def in_turns(
 
 
 def blocks(entries: Sequence[Entry], weight: int) -> Iterator[tuple[Sequence[Entry], int]]:
-    """Yield consecutive ``entries`` in blocks of at most ``TURN_BYTES``, but at least one, with their sizes."""
+    """Yield consecutive ``entries`` in blocks of ``TURN_BYTES`` (or one larger entry), with their sizes."""
     if not weight:
         at_once = TURN_BYTES // LOOK_BYTES
         for start in range(0, len(entries), at_once):

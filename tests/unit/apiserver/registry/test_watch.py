@@ -19,6 +19,8 @@ from podling.api.core_v1 import (
     PodSpec,
 )
 from podling.api.meta_v1 import ObjectMeta
+from podling.apiserver.registry.decoding import LOOK_BYTES
+from podling.apiserver.registry.watch import AT_ONCE
 from podling.apiserver.registry.watch_index import Feeds
 from podling.client.base import WatchEventType
 from podling.client.requests import SYSTEM, ListOptions, Target
@@ -27,6 +29,8 @@ from podling.machinery.scheme import resource_of
 from podling.store.base import WatchOverflow
 from podling.store.memory import MemoryStore
 from podling.testing import ControlPlane
+from podling.turns import TURN_BYTES
+from tests.support.loop_turns import LoopTurns
 
 MAPS = Target(resource_of(ConfigMap), "default")
 
@@ -249,3 +253,36 @@ class TestWatch:
         await cluster.client.create(config_map("late"))
         assert await waiting == "late"
         assert clock.now() - started == timedelta(hours=1)
+
+
+async def test_initial_objects_are_taken_in_turns_of_the_loop(cluster: ControlPlane) -> None:
+    """Many watches that begin at once do not show all their objects in one turn of the event loop."""
+    await make(cluster, *(f"m{number:04}" for number in range(1000)))
+    options = ListOptions(timeout_seconds=1)
+    async with LoopTurns() as turns:
+
+        async def begin() -> int:
+            watch, seen = cluster.backend.watch(MAPS, SYSTEM, options), 0
+            async for _ in watch:
+                size = 1 + len(watch.ready())
+                assert size <= AT_ONCE + 1
+                turns.add(size)
+                seen += size
+                if seen == 1000:
+                    watch.close()
+            return seen
+
+        assert await asyncio.gather(*(begin() for _ in range(16))) == [1000] * 16
+    assert turns.most <= 2 * TURN_BYTES // LOOK_BYTES
+
+
+async def test_missed_events_are_taken_a_few_at_a_time(cluster: ControlPlane) -> None:
+    start = str(cluster.store.revision)
+    await make(cluster, *(f"m{number:04}" for number in range(3 * AT_ONCE)))
+    watch = cluster.backend.watch(MAPS, SYSTEM, ListOptions(resource_version=start, timeout_seconds=1))
+    names: list[str | None] = []
+    async for event in watch:
+        ready = watch.ready()
+        assert len(ready) <= AT_ONCE
+        names += [each.object.metadata.name for each in (event, *ready)]
+    assert names == [f"m{number:04}" for number in range(3 * AT_ONCE)]
