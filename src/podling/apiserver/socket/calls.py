@@ -16,7 +16,6 @@ from podling.api.apiextensions_v1 import CustomResourceDefinition
 from podling.api.meta_v1 import DeleteOptions, Status
 from podling.apiserver.customresources.catalogue import Catalogue
 from podling.apiserver.http.resource_handlers import body_type
-from podling.apiserver.registry import listing
 from podling.apiserver.registry.registry import Registry
 from podling.apiserver.registry.watch import ObjectWatch
 from podling.client import messages
@@ -159,7 +158,7 @@ class Calls:
     async def _shown(self, resource: Resource, entries: Sequence[Entry]) -> tuple[Entry, ...]:
         """Entries as a list of ``resource`` has them."""
         shown: list[Entry] = []
-        async for block in listing.in_turns(tuple(entries)):
+        async for block in self._registry.reads.in_turns(resource, entries):
             shown.extend(self._registry.reads.shown_entry(resource, entry) for entry in block)
         return tuple(shown)
 
