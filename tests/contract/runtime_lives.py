@@ -133,6 +133,14 @@ class LivesContract:
         )
         assert (listed.host_network, listed.ips) == (True, ())
 
+    async def test_sandboxes_of_one_pod_are_listed_alone(self, harness: Harness) -> None:
+        one, other = await harness.pod(), await harness.pod()
+        assert one.pod_uid != other.pod_uid
+        assert await harness.runtime.list_sandboxes(pod_uid=one.pod_uid) == (one,)
+        assert await harness.runtime.list_sandboxes(pod_uid="of-no-pod") == ()
+        listed = await harness.runtime.list_sandboxes()
+        assert {sandbox.id for sandbox in listed} == {one.id, other.id}
+
     async def test_stopped_sandbox_runs_and_accepts_no_container(self, harness: Harness) -> None:
         sandbox = await harness.pod()
         container_id = await harness.run(sandbox, STUBBORN)

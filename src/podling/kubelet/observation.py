@@ -85,7 +85,7 @@ class Observer:
         """Return an observation of the pod. Raises ``RuntimeFailure``."""
         self._sequence += 1
         sequence = self._sequence
-        sandboxes = [box for box in await self._runtime.list_sandboxes() if box.pod_uid == pod_uid]
+        sandboxes = await self._runtime.list_sandboxes(pod_uid=pod_uid)
         containers: list[Container] = []
         for sandbox in sandboxes:
             containers += await self._runtime.list_containers(sandbox_id=sandbox.id)

@@ -145,8 +145,8 @@ class TimedRuntime:
     async def remove_sandbox(self, sandbox_id: str) -> None:
         await self._calls.answer(self._inner.remove_sandbox(sandbox_id))
 
-    async def list_sandboxes(self) -> tuple[Sandbox, ...]:
-        return await self._calls.answer(self._inner.list_sandboxes())
+    async def list_sandboxes(self, *, pod_uid: str = "") -> tuple[Sandbox, ...]:
+        return await self._calls.answer(self._inner.list_sandboxes(pod_uid=pod_uid))
 
     async def create_container(self, sandbox_id: str, spec: ContainerSpec) -> str:
         return await self._calls.complete(self._inner.create_container(sandbox_id, spec))

@@ -104,7 +104,9 @@ class Runtime(Protocol):
         """Remove the sandbox with all its containers."""
         ...
 
-    async def list_sandboxes(self) -> tuple[Sandbox, ...]: ...
+    async def list_sandboxes(self, *, pod_uid: str = "") -> tuple[Sandbox, ...]:
+        """Return all sandboxes, or those of one pod."""
+        ...
 
     async def create_container(self, sandbox_id: str, spec: ContainerSpec) -> str:
         """Prepare a container; returns its id."""

@@ -147,8 +147,8 @@ class OciRuntime:
     async def remove_sandbox(self, sandbox_id: str) -> None:
         await self._on.sandboxes.remove(sandbox_id)
 
-    async def list_sandboxes(self) -> tuple[Sandbox, ...]:
-        return self._on.sandboxes.shown()
+    async def list_sandboxes(self, *, pod_uid: str = "") -> tuple[Sandbox, ...]:
+        return self._on.sandboxes.shown(pod_uid)
 
     # ---- containers
 

@@ -61,9 +61,12 @@ class Sandboxes:
             return False
         return all(namespaces.is_pinned(place.namespace(name)) for name in own)
 
-    def shown(self) -> tuple[Sandbox, ...]:
+    def shown(self, pod_uid: str = "") -> tuple[Sandbox, ...]:
+        """Return all sandboxes, or those of one pod: each costs some system calls."""
         return tuple(
-            record.shown(ready=self.is_ready(record)) for record in self.records.all() if record.complete
+            record.shown(ready=self.is_ready(record))
+            for record in self.records.all()
+            if record.complete and pod_uid in ("", record.pod_uid)
         )
 
     async def run(self, spec: SandboxSpec) -> Sandbox:

@@ -118,8 +118,9 @@ class ProcessRuntime:
         self._sandbox_path(sandbox_id).unlink(missing_ok=True)
         self._sandboxes.pop(sandbox_id, None)
 
-    async def list_sandboxes(self) -> tuple[Sandbox, ...]:
-        return tuple(record.sandbox for record in self._sandboxes.values())
+    async def list_sandboxes(self, *, pod_uid: str = "") -> tuple[Sandbox, ...]:
+        sandboxes = (record.sandbox for record in self._sandboxes.values())
+        return tuple(sandbox for sandbox in sandboxes if pod_uid in ("", sandbox.pod_uid))
 
     # Containers
 

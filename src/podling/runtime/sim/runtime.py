@@ -128,8 +128,9 @@ class SimRuntime:
             self._logs.pop(path, None)
         del self._in_sandbox[sandbox_id], self._sandboxes[sandbox_id]
 
-    async def list_sandboxes(self) -> tuple[Sandbox, ...]:
-        return tuple(self._sandboxes.values())
+    async def list_sandboxes(self, *, pod_uid: str = "") -> tuple[Sandbox, ...]:
+        sandboxes = self._sandboxes.values()
+        return tuple(sandbox for sandbox in sandboxes if pod_uid in ("", sandbox.pod_uid))
 
     # Containers
 

@@ -36,9 +36,9 @@ VOLUMES = [
 class SlowRuntime(SimRuntime):
     """A runtime that is slow to list sandboxes, so that workers' passes take time."""
 
-    async def list_sandboxes(self) -> tuple[Sandbox, ...]:
+    async def list_sandboxes(self, *, pod_uid: str = "") -> tuple[Sandbox, ...]:
         await clock.sleep(0.7)
-        return await super().list_sandboxes()
+        return await super().list_sandboxes(pod_uid=pod_uid)
 
 
 @pytest.fixture
