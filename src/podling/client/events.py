@@ -22,6 +22,8 @@ from podling.machinery.errors import ApiError, is_already_exists, is_not_found
 logger = logging.getLogger(__name__)
 
 QUEUE_LENGTH_MAX = 1000
+GATHER_SECONDS = 0.05
+"""The wait before the first event of several is written: the work that they report comes first."""
 TRIES_MAX = 12
 RETRY_SECONDS = 10.0
 _NAME_TRIES_MAX = 3
@@ -95,6 +97,7 @@ class EventRecorder:
         """Write events as they come, until ``close`` or cancelled."""
         while not self._closing.is_set():
             await self._wake.wait()
+            await clock.wait_for(self._closing, GATHER_SECONDS)
             self._wake.clear()
             await self._drain()
 

@@ -9,7 +9,7 @@ import pytest
 
 from podling.api.core_v1 import ConfigMap, Event, Node
 from podling.api.meta_v1 import ObjectMeta
-from podling.client.events import QUEUE_LENGTH_MAX, EventRecorder
+from podling.client.events import GATHER_SECONDS, QUEUE_LENGTH_MAX, EventRecorder
 from podling.testing import ControlPlane
 
 MAP = ConfigMap(metadata=ObjectMeta(name="settings", namespace="default", uid="u1", resource_version="7"))
@@ -51,6 +51,17 @@ async def test_an_event_says_who_what_when_and_about_what(
     name, _, moment = (event.metadata.name or "").rpartition(".")
     assert name == "settings"
     assert int(moment, 16) // 10**9 == event.first_timestamp.timestamp()
+
+
+async def test_an_event_leaves_the_first_moment_to_the_work_that_it_reports(
+    cluster: ControlPlane, recorder: EventRecorder
+) -> None:
+    recorder.event(MAP, "Normal", "Pulled", "here it is")
+    recorder.event(MAP, "Normal", "Created", "made")
+    await cluster.advance(seconds=GATHER_SECONDS / 2)
+    assert await events(cluster) == []
+    await cluster.advance(seconds=GATHER_SECONDS)
+    assert {event.reason for event in await events(cluster)} == {"Pulled", "Created"}
 
 
 async def test_a_repeated_event_is_counted(cluster: ControlPlane, recorder: EventRecorder) -> None:
