@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, TypeVar
 
 from msgspec import Struct
 
@@ -38,6 +38,8 @@ from podling.machinery.pods import is_sidecar
 from podling.runtime.base import ContainerState, Sandbox
 from podling.runtime.failures import NotFound, RuntimeFailure
 from podling.runtime.image_service import Image
+
+T = TypeVar("T")
 
 ERROR_BACKOFF_SECONDS = 10.0
 
@@ -134,17 +136,23 @@ class PodSync:
     async def _start(self, plan: PodPlan, current: Pass) -> None:
         pod, memory = current.pod, current.memory
         ensure = self._services.images.ensure
-        volumes = {
-            name: asyncio.create_task(ensure(pod, wanted)) for name, wanted in Wanted.by_volumes(pod).items()
-        }
-        images = {
-            container.name: asyncio.create_task(ensure(pod, Wanted.by_container(pod, container)))
-            for container in plan.starts
-        }
-        tasks = (*volumes.values(), *images.values())
+        tasks: list[asyncio.Task[Any]] = []
+
+        def begin(work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
+            tasks.append(task := asyncio.create_task(work))
+            return task
+
         try:
-            sandbox = await self._prepare(plan, current)
-            if sandbox is None:
+            sandboxing = begin(self._sandbox(plan, current))
+            await clock.sleep(0)  # the sandbox takes longest, so its call is made before the others
+            mounting = begin(self.set_up_volumes(current))
+            volumes = {name: begin(ensure(pod, wanted)) for name, wanted in Wanted.by_volumes(pod).items()}
+            images = {
+                container.name: begin(ensure(pod, Wanted.by_container(pod, container)))
+                for container in plan.starts
+            }
+            sandbox = await sandboxing
+            if not await mounting or sandbox is None:
                 return
             if not self._write_files(plan, sandbox, current):
                 return
@@ -175,18 +183,9 @@ class PodSync:
             return False
         return True
 
-    async def _prepare(self, plan: PodPlan, current: Pass) -> Sandbox | None:
-        """Return the sandbox once it and the volumes are ready; None if one of them failed."""
-        volumes = asyncio.create_task(self.set_up_volumes(current))
-        try:
-            if plan.create_sandbox:
-                sandbox = await self._create_sandbox(plan, current)
-            else:
-                sandbox = current.observed.sandbox
-            ready = await volumes
-        finally:
-            volumes.cancel()
-        return sandbox if ready else None
+    async def _sandbox(self, plan: PodPlan, current: Pass) -> Sandbox | None:
+        """Return the pod's sandbox, a new one if the plan says so; None if it cannot be created."""
+        return await self._create_sandbox(plan, current) if plan.create_sandbox else current.observed.sandbox
 
     async def set_up_volumes(self, current: Pass, *, refresh: bool = False) -> bool:
         """Return whether all volumes are set up; after a failure schedule the next try."""

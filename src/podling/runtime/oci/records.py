@@ -204,5 +204,10 @@ class Records(Generic[R]):
 
 
 def _put(name: str, data: bytes) -> None:
-    with open(name, "wb") as file:
-        file.write(data)
+    descriptor = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
+    try:
+        written = 0
+        while written < len(data):
+            written += os.write(descriptor, data[written:])
+    finally:
+        os.close(descriptor)

@@ -13,6 +13,7 @@ from contextlib import suppress
 from msgspec.structs import replace
 
 from podling import clock, ids
+from podling.cancellation import cancel_and_settle
 from podling.runtime.base import (
     ContainerEvent,
     ContainerEventType,
@@ -102,21 +103,35 @@ class Sandboxes:
 
     async def _build(self, record: SandboxRecord, spec: SandboxSpec) -> SandboxRecord:
         host = self._host
-        place = host.place(record.id)
 
-        def make() -> None:
+        def limit() -> None:
             host.cgroups.create(record.cgroup, spec.resources)
             host.warm_up.begin()
+
+        # The warm-up takes the kernel longest, so nothing delays the cgroup that has to be there first.
+        limited = asyncio.ensure_future(in_thread(limit, undo=wait_for_end))
+        connected = asyncio.ensure_future(self._connect(record, spec))
+        try:
+            _, ips = await asyncio.gather(limited, connected)
+        except BaseException:
+            await cancel_and_settle(limited, connected)
+            raise
+        if spec.namespaces.share_processes and not spec.namespaces.host_pid:
+            record = self.records.save(await start_init(host, record))
+        return replace(record, complete=True, ips=ips)
+
+    async def _connect(self, record: SandboxRecord, spec: SandboxSpec) -> tuple[str, ...]:
+        """Make the namespaces and connect them to the pod network; return the pod's addresses."""
+        place = self._host.place(record.id)
+
+        def make() -> None:
             spec.log_directory.mkdir(parents=True, exist_ok=True)
             namespaces.make_namespaces(place, spec.namespaces, record.hostname, spec.domainname, spec.sysctls)
 
         await in_thread(make, undo=wait_for_end)
-        if spec.namespaces.share_processes and not spec.namespaces.host_pid:
-            record = self.records.save(await start_init(host, record))
-        ips: tuple[str, ...] = ()
-        if not spec.namespaces.host_network:
-            ips = await host.network.attach(record.id, place.namespace("net"), spec)
-        return replace(record, complete=True, ips=ips)
+        if spec.namespaces.host_network:
+            return ()
+        return await self._host.network.attach(record.id, place.namespace("net"), spec)
 
     async def stop(self, sandbox_id: str) -> None:
         """Kill what runs inside and give back the network; repeated calls succeed."""

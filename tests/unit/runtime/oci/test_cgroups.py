@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from podling.runtime.base import LinuxResources
+from podling.runtime.oci import cgroups as cgroups_module
 from podling.runtime.oci.cgroups import Cgroups, Usage, limit_files, merged, weight
 from podling.runtime.oci.detect import CgroupMode
 
@@ -101,6 +102,53 @@ def test_kills_for_want_of_memory_are_counted(tmp_path: Path) -> None:
     pod(old, "memory", memory__oom_control="oom_kill_disable 0\nunder_oom 0\noom_kill 2\n")
     pod(new, "", memory__events="low 0\noom 1\noom_kill 1\noom_group_kill 0\n")
     assert (old.oom_kills("/pods/a"), new.oom_kills("/pods/a")) == (2, 1)
+
+
+def test_new_cpusets_of_version_1_take_over_those_above(tmp_path: Path) -> None:
+    """The kernel creates the files; here they stand for themselves."""
+    cgroups = version_1(tmp_path)
+    places = [tmp_path / "cpuset", *(tmp_path / "cpuset" / name for name in ("pods", "pods/a"))]
+    for place in places:
+        place.mkdir(exist_ok=True)
+        for name in ("cpuset.cpus", "cpuset.mems"):
+            (place / name).write_text("\n")
+    (tmp_path / "cpuset/cpuset.cpus").write_text("0-3\n")
+    (tmp_path / "cpuset/cpuset.mems").write_text("0\n")
+    cgroups.create("/pods/a", LinuxResources(cpu_shares=7))
+    for place in places:
+        assert (place / "cpuset.cpus").read_text().strip() == "0-3"
+        assert (place / "cpuset.mems").read_text().strip() == "0"
+    assert (tmp_path / "cpu/pods/a/cpu.shares").read_text() == "7"
+
+    (tmp_path / "cpuset/pods/a/cpuset.cpus").write_text("1\n")
+    cgroups.create("/pods/a", LinuxResources())
+    assert (tmp_path / "cpuset/pods/a/cpuset.cpus").read_text() == "1\n", "what is set stays"
+
+
+@pytest.mark.parametrize(
+    ("current", "memory", "first"),
+    [
+        (1000, 500, "memory.limit_in_bytes"),
+        (1000, 2000, "memory.memsw.limit_in_bytes"),
+        (0, 2000, "memory.limit_in_bytes"),
+    ],
+)
+def test_raised_limits_of_version_1_begin_with_memory_and_swap(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, current: int, memory: int, first: str
+) -> None:
+    cgroups = version_1(tmp_path)
+    pod(cgroups, "memory", memory__limit_in_bytes=str(current), memory__memsw__limit_in_bytes="")
+    written: list[str] = []
+    write = cgroups_module._write
+
+    def noted(path: str, value: str) -> None:
+        written.append(Path(path).name)
+        write(path, value)
+
+    monkeypatch.setattr(cgroups_module, "_write", noted)
+    cgroups.apply("/pods/a", LinuxResources(memory_limit=memory, memory_swap_limit=memory))
+    assert written[0] == first
+    assert len(written) == 2
 
 
 def test_controllers_are_handed_down_in_version_2(tmp_path: Path) -> None:
