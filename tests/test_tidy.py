@@ -58,6 +58,7 @@ STARTS_TASKS = {
     "runtime/oci/attach.py": "ends with its request",
     "runtime/oci/exec.py": "ends with its request",
     "runtime/oci/port_forward.py": "ends with its connection",
+    "runtime/oci/sandboxes.py": "the parts of one sandbox, awaited by its caller",
     "runtime/process/executions.py": "ends with its request",
     "runtime/process/link.py": "lives as long as its monitor, and reports every end",
     "runtime/process/member.py": "one start of a container, awaited by its caller",
