@@ -11,7 +11,7 @@ import os
 from collections import deque
 from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
@@ -136,9 +136,8 @@ class SocketConnection(asyncio.Protocol):
         return Unreachable(f"{self._path}: {self._why or 'the connection is lost'}")
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
-        transport.set_write_buffer_limits(high=WRITE_BYTES_HIGH)
+        self._transport = cast(asyncio.Transport, transport)  # uvloop's are none by their class
+        self._transport.set_write_buffer_limits(high=WRITE_BYTES_HIGH)
         self._writer.add(messages.Hello(messages.VERSION, self._component, os.getpid()))
 
     def data_received(self, data: bytes) -> None:

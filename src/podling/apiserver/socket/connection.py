@@ -10,7 +10,7 @@ import asyncio
 import logging
 import os
 from collections import deque
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
@@ -105,13 +105,12 @@ class Connection(asyncio.Protocol):
         self._read(not (self._waiting or full))
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
-        transport.set_write_buffer_limits(high=WRITE_BYTES_HIGH)
+        self._transport = cast(asyncio.Transport, transport)  # uvloop's are none by their class
+        self._transport.set_write_buffer_limits(high=WRITE_BYTES_HIGH)
         self.pid, uid = peer_of(transport.get_extra_info("socket"))
         if uid not in (0, os.geteuid()):
             log.warning("refused the connection of process %d of user %d", self.pid, uid)
-            transport.abort()
+            self._transport.abort()
             return
         self._owner.opened(self)
 
