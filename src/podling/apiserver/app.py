@@ -24,7 +24,7 @@ from podling.apiserver.auth.authn import ANONYMOUS, Authenticator
 from podling.apiserver.auth.authz import refusal
 from podling.apiserver.auth.pki import KeyPair
 from podling.apiserver.http.exchange import CACHE_CONTROL, Answer, HttpRequest
-from podling.apiserver.http.health import Check
+from podling.apiserver.http.health import Check, Health
 from podling.apiserver.http.metrics import Labels, RequestMetrics, path_labels, stored_objects, target_labels
 from podling.apiserver.http.nonresource_handlers import Documents
 from podling.apiserver.http.options import check_timeout, flag
@@ -78,6 +78,8 @@ class Serving(Struct, frozen=True):
     certificate: KeyPair | None = None
     client_ca: KeyPair | None = None
     checks: Mapping[str, Check] = field(default_factory=dict)
+    ready_checks: Mapping[str, Check] = field(default_factory=dict)
+    """Checks of ``/readyz`` alone."""
     limits: Limits = field(default_factory=Limits)
     timeouts: Timeouts = field(default_factory=Timeouts)
 
@@ -108,7 +110,7 @@ class HttpServer:
         self._objects = ObjectRequests(api.registry, self._metrics)
         self._documents = Documents(
             lambda: f"{serving.host}:{self.port}",
-            serving.checks,
+            Health(serving.checks, serving.ready_checks),
             lambda: (self._metrics, *api.collectors),
             api.catalogue.resources,
             api.discovered,

@@ -24,7 +24,6 @@ import click
 
 from podling import clock
 from podling.cli.common_options import Failure, data_directory_option
-from podling.cli.own_log import OwnLog
 from podling.cluster.directory import (
     ClusterSettings,
     DataDirectory,
@@ -33,6 +32,7 @@ from podling.cluster.directory import (
     open_private,
 )
 from podling.cluster.garbage_collection import begin, settle
+from podling.cluster.own_log import OwnLog
 from podling.rlimits import raise_open_files
 from podling.supervisor import Supervisor
 
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 
 DEFAULT_PORT = 6443
 RUNTIMES = ("oci", "process", "sim")
+PROCESSES = ("one", "several")
 READY_LINE = "ready"
 FAILURE = "failed: "
 NOT_READY = "\nThe cluster runs, but not every node is Ready yet; 'podling status' says more."
@@ -86,6 +87,12 @@ STARTED = clock.monotonic()
     default=None,
     help="Run the API server and nothing else, for test suites that were written for envtest.  "
     "[default: as last time]",
+)
+@click.option(
+    "--processes",
+    type=click.Choice(PROCESSES),
+    help="Run all parts in one process, or API server, control plane and nodes in several that are "
+    "started again when they end.  [default: as last time, or one]",
 )
 @click.option(
     "--static-pod-path",
@@ -216,6 +223,7 @@ def _settings(last: ClusterSettings, chosen: Mapping[str, Any], progress: Progre
         nodes=_chosen(chosen["nodes"], last.nodes),
         controllers=_chosen(chosen["controllers"], last.controllers),
         api_only=api_only,
+        processes=_chosen(chosen["processes"], last.processes),
         static_pod_path=_chosen(static_pod_path, last.static_pod_path),
     )
 
@@ -325,16 +333,39 @@ def _run(
     *,
     set_aside: bool,
 ) -> None:
+    raise_open_files()
+    if settings.processes == "several":
+        _run_several(directory, settings, kubeconfig, progress, set_aside=set_aside)
+        return
     import uvloop
 
     from podling.cluster.cluster import Cluster
     from podling.cluster.start_failure import StartFailure
 
-    raise_open_files()
     cluster = Cluster(directory, settings, progress, set_aside=set_aside)
     try:
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
             runner.run(_serve(cluster, kubeconfig, progress))
+    except StartFailure as error:
+        raise Failure(str(error)) from error
+
+
+def _run_several(
+    directory: DataDirectory,
+    settings: ClusterSettings,
+    kubeconfig: Path | None,
+    progress: Progress,
+    *,
+    set_aside: bool,
+) -> None:
+    from podling.cluster.processes.arrangement import Arrangement, Outcome
+    from podling.cluster.start_failure import StartFailure
+
+    def on_start(outcome: Outcome) -> None:
+        progress.ready(_next_steps(outcome.kubeconfig) if outcome.is_ready else [NOT_READY])
+
+    try:
+        Arrangement(directory, settings, progress, set_aside=set_aside, kubeconfig=kubeconfig).run(on_start)
     except StartFailure as error:
         raise Failure(str(error)) from error
 
@@ -348,18 +379,9 @@ async def _serve(cluster: Cluster, kubeconfig: Path | None, progress: Progress) 
     supervisor = Supervisor()
     supervisor.keep_running("log-rotation", OwnLog(cluster.directory.log).run)
     try:
-        try:
-            written = cluster.write_kubeconfig(kubeconfig)
-        except OSError as error:
-            progress("kubeconfig", f"could not be written: {error.strerror or error}")
-            written = kubeconfig or cluster.directory.kubeconfig
-
-            async def write_later() -> None:
-                cluster.write_kubeconfig(kubeconfig)
-
-            supervisor.keep_running("kubeconfig", write_later)
+        written = cluster.write_kubeconfig(kubeconfig, supervisor)
         ready = await cluster.nodes_ready(stop)
-        progress.ready(_next_steps(cluster, written) if ready else [NOT_READY])
+        progress.ready(_next_steps(written) if ready else [NOT_READY])
         settle()
         await cluster.run_until(stop)
     finally:
@@ -367,7 +389,7 @@ async def _serve(cluster: Cluster, kubeconfig: Path | None, progress: Progress) 
         await cluster.stop()
 
 
-def _next_steps(cluster: Cluster, kubeconfig: Path) -> list[str]:
+def _next_steps(kubeconfig: Path | str) -> list[str]:
     return ["", f"Ready. Next: export KUBECONFIG={kubeconfig}; kubectl get nodes"]
 
 

@@ -24,6 +24,7 @@ from podling.cluster.served_api import LOOPBACK, Progress, ServedApi
 from podling.cluster.start_failure import start_failures
 from podling.node.node import Node
 from podling.runtime.images.store import ImageStore
+from podling.supervisor import Supervisor
 
 READY_SECONDS = 60.0
 """Seconds that ``up`` waits for its nodes to be Ready."""
@@ -118,9 +119,9 @@ class Cluster:
         """Let go of everything; containers run on."""
         await self._stack.aclose()
 
-    def write_kubeconfig(self, copy: Path | None) -> Path:
-        """Write the administrator's kubeconfig; see ``ServedApi.write_kubeconfig``."""
-        return self._api.write_kubeconfig(copy)
+    def write_kubeconfig(self, copy: Path | None, supervisor: Supervisor) -> Path:
+        """Write the administrator's kubeconfig; see ``ServedApi.write_kubeconfig_now_or_later``."""
+        return self._api.write_kubeconfig_now_or_later(copy, supervisor)
 
     async def _start_nodes(self, backend: Backend) -> None:
         images = ImageStore(self.directory.images)

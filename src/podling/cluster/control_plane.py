@@ -28,7 +28,7 @@ class ControlPlane:
         self._supervisor = Supervisor()
 
     def start(
-        self, client_for: Callable[[User], Client], others: OtherApis, observer: Observer
+        self, client_for: Callable[[User], Client], others: OtherApis, observer: Observer | None = None
     ) -> asyncio.Task[None]:
         """Start the loops; return the task that ends with them."""
         simulated = self._settings.runtime == "sim"  # its pods write nothing

@@ -65,6 +65,8 @@ class ClusterSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Run the API server and nothing else."""
     static_pod_path: str = ""
     """The directory with the static pods of the first node; empty: none."""
+    processes: str = "one"
+    """Whether all parts run in one process, or each in its own: ``one`` or ``several``."""
     identity: str = ""
     """The identity of the last run, to name the cluster when ``identity.json`` is lost."""
 
@@ -133,6 +135,11 @@ class DataDirectory:
     @property
     def log(self) -> Path:
         return self.path / "podling.log"
+
+    @property
+    def socket(self) -> Path:
+        """The API server's Unix socket, where the parts of the cluster are processes of their own."""
+        return self.path / "podling.sock"
 
     def check_store(self) -> None:
         """Raise ``DirectoryUnusable`` if the store of a cluster that ran before is missing or empty.

@@ -6,7 +6,7 @@ It also writes what leads to it: the settings with its port, and the administrat
 from __future__ import annotations
 
 import errno
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
 from functools import partial
 from pathlib import Path
@@ -18,6 +18,7 @@ from podling.apiserver.aggregation.authentication import FRONT, publish
 from podling.apiserver.app import HttpServer, Serving
 from podling.apiserver.auth.kubeconfig import kubeconfig, write_kubeconfig
 from podling.apiserver.auth.pki import Pki
+from podling.apiserver.http.health import Check
 from podling.apiserver.proxy.streams import HttpsNodeConnector, StreamRequests
 from podling.apiserver.registry.stored_values import set_aside, undecodable
 from podling.apiserver.server import ApiServer
@@ -27,6 +28,7 @@ from podling.cluster.start_failure import StartFailure
 from podling.node.machine import primary_address
 from podling.store.base import Store
 from podling.store.sqlite import SqliteStore
+from podling.supervisor import Supervisor
 
 Progress = Callable[[str, str], None]
 """Receives each finished step, with a detail for people."""
@@ -40,6 +42,7 @@ class ServedApi:
     Args:
         progress: receives the store and the server as they start.
         set_aside: move stored values that cannot be decoded out of the store, instead of refusing to start.
+        parts: the checks of readiness of parts in other processes, by name.
     """
 
     def __init__(
@@ -50,6 +53,7 @@ class ServedApi:
         progress: Progress,
         *,
         set_aside: bool = False,
+        parts: Mapping[str, Check] | None = None,
     ) -> None:
         self.directory = directory
         self.settings = settings
@@ -57,6 +61,7 @@ class ServedApi:
         self._pki = pki
         self._progress = progress
         self._set_aside = set_aside
+        self._parts = parts or {}
         self._stack = AsyncExitStack()
 
     @property
@@ -85,6 +90,19 @@ class ServedApi:
             raise StartFailure(str(error)) from error
         return copy
 
+    def write_kubeconfig_now_or_later(self, copy: Path | None, supervisor: Supervisor) -> Path:
+        """Write the kubeconfig as ``write_kubeconfig`` does; on a full disk ``supervisor`` does it later."""
+        try:
+            return self.write_kubeconfig(copy)
+        except OSError as error:
+            self._progress("kubeconfig", f"could not be written: {error.strerror or error}")
+
+        async def write_later() -> None:
+            self.write_kubeconfig(copy)
+
+        supervisor.keep_running("kubeconfig", write_later)
+        return copy or self.directory.kubeconfig
+
     async def start(self) -> ApiServer:
         """Open the store and serve it. What had started before an error is stopped by ``stop``."""
         store = SqliteStore(self.directory.store)
@@ -111,6 +129,7 @@ class ServedApi:
             certificate=self._pki.server("apiserver", served),
             client_ca=self._pki.ca,
             checks=api.checks(),
+            ready_checks=self._parts,
         )
         server = HttpServer(api, api.authenticator, serving, streams)
         try:

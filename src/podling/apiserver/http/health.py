@@ -20,34 +20,42 @@ from podling.machinery.histograms import counters, gauges
 Check = Callable[[], str]
 """A health check: empty when all is well, else what is wrong."""
 
-ENDPOINTS = ("healthz", "livez", "readyz")
+READYZ = "readyz"
+ENDPOINTS = ("healthz", "livez", READYZ)
 PING = "ping"
 _SUCCESS, _ERROR = "success", "error"
 
 
 class Health:
-    """Answers from ``checks``, by their names, and from ``ping``, which always works."""
+    """Answers from ``checks``, by their names, and from ``ping``, which always works.
 
-    def __init__(self, checks: Mapping[str, Check]) -> None:
-        self._checks = {PING: lambda: "", **checks}
+    ``ready_checks`` belong to ``/readyz`` alone: restarting the server would cure none of what they find.
+    """
+
+    def __init__(self, checks: Mapping[str, Check], ready_checks: Mapping[str, Check] | None = None) -> None:
+        common = {PING: lambda: "", **checks}
+        self._checks = dict.fromkeys(ENDPOINTS, common) | {READYZ: common | dict(ready_checks or {})}
+        """By endpoint and name."""
         self._said: dict[tuple[str, str, str], int] = {}
         """Number of results, by check, result and endpoint."""
         self._last: dict[tuple[str, str], float] = {}
 
     def paths(self) -> list[str]:
         return [
-            f"/{each}{name}" for each in ENDPOINTS for name in ("", *(f"/{name}" for name in self._checks))
+            f"/{each}{name}"
+            for each, checks in self._checks.items()
+            for name in ("", *(f"/{name}" for name in checks))
         ]
 
     def serves(self, parts: list[str]) -> bool:
         """Return whether a path, taken apart, is one of ``paths``."""
         endpoint, _, name = "/".join(parts).partition("/")
-        return endpoint in ENDPOINTS and (parts == [endpoint] or name in self._checks)
+        return endpoint in ENDPOINTS and (parts == [endpoint] or name in self._checks[endpoint])
 
     async def serve(self, request: HttpRequest, parts: list[str]) -> web.StreamResponse:
         endpoint, _, name = "/".join(parts).partition("/")
         if name:
-            wrong = self._checks[name]()
+            wrong = self._checks[endpoint][name]()
             body, code = (f"internal server error: {wrong}\n", 500) if wrong else ("ok", 200)
         else:
             lines, failed = self._lines(endpoint, set(request.query.getall("exclude", ())))
@@ -59,7 +67,7 @@ class Health:
     def _lines(self, endpoint: str, excluded: set[str]) -> tuple[list[str], bool]:
         """Return a line for each check, and whether any of them failed."""
         lines, failed = [], False
-        for name, check in self._checks.items():
+        for name, check in self._checks[endpoint].items():
             if name in excluded:
                 lines.append(f"[+]{name} excluded: ok\n")
                 continue
@@ -67,7 +75,7 @@ class Health:
             self._count(endpoint, name, wrong)
             failed = failed or bool(wrong)
             lines.append(f"[-]{name} failed: reason withheld\n" if wrong else f"[+]{name} ok\n")
-        unknown = sorted(excluded - self._checks.keys())
+        unknown = sorted(excluded - self._checks[endpoint].keys())
         if unknown:
             names = ", ".join(f'"{each}"' for each in unknown)
             lines.append(f"warn: some health checks cannot be excluded: no matches for {names}\n")

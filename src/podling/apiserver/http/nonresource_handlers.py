@@ -17,7 +17,7 @@ from podling.apiserver.aggregation import openapi_parts
 from podling.apiserver.auth import issuer
 from podling.apiserver.http import discovery, metrics
 from podling.apiserver.http.exchange import CACHE_CONTROL, HttpRequest
-from podling.apiserver.http.health import Check, Health
+from podling.apiserver.http.health import Health
 from podling.apiserver.http.negotiation import clauses, media_type_of
 from podling.apiserver.http.replies import NEWLINE, TEXT, reply, reply_object, reply_text
 from podling.apiserver.http.request_info import attributes_of
@@ -56,7 +56,7 @@ class Documents:
 
     Args:
         address: host and port under which the server is reached.
-        checks: the checks of readiness, by name.
+        health: answers the paths of health.
         collectors: returns all current metric collectors.
         custom: returns the current resources beside the built-in ones.
         discovered: returns those and the resources of aggregated servers.
@@ -66,14 +66,14 @@ class Documents:
     def __init__(
         self,
         address: Callable[[], str],
-        checks: Mapping[str, Check],
+        health: Health,
         collectors: Collectors,
         custom: Callable[[], tuple[CustomResource, ...]],
         discovered: Callable[[], tuple[Resource, ...]],
         elsewhere: Elsewhere,
     ) -> None:
         self._address = address
-        self._health = Health(checks)
+        self._health = health
         self._collectors = collectors
         self._custom = custom
         self._discovered = discovered
@@ -207,8 +207,6 @@ class Documents:
         own = collectors is self._collectors
         families = []
         for collector in collectors():
-            if isinstance(collector, metrics.RemoteCollector):
-                await collector.refresh()
             for family in collector.collect():
                 families.append(family)
                 await clock.sleep(0)  # others get a turn

@@ -6,12 +6,12 @@ import subprocess
 import sys
 from pathlib import Path
 
-from podling.cli.own_log import MAX_BYTES, MAX_FILES
+from podling.cluster.own_log import MAX_BYTES, MAX_FILES
 
 WRITER = """
 import os, sys
 from pathlib import Path
-from podling.cli.own_log import MAX_BYTES, OwnLog
+from podling.cluster.own_log import MAX_BYTES, OwnLog
 
 log = OwnLog(Path(sys.argv[1]))
 for number in range(int(sys.argv[2])):
@@ -54,7 +54,7 @@ def test_output_that_goes_elsewhere_is_left_alone(tmp_path: Path) -> None:
 FAILING = """
 import os, sys
 from pathlib import Path
-from podling.cli.own_log import MAX_BYTES, OwnLog
+from podling.cluster.own_log import MAX_BYTES, OwnLog
 
 log = OwnLog(Path(sys.argv[1]))
 os.write(2, bytes(MAX_BYTES))
@@ -77,3 +77,33 @@ def test_log_that_cannot_be_begun_anew_is_rotated_later(tmp_path: Path) -> None:
         subprocess.run([sys.executable, "-c", FAILING, str(path)], stdout=sink, stderr=sink, check=True)
     assert path.read_text() == "rotated\n"
     assert (tmp_path / "podling.log.1").read_bytes().endswith(b"refused\n")
+
+
+FOLLOWER = """
+import os, sys
+from pathlib import Path
+from podling.cluster.own_log import OwnLog
+
+path = Path(sys.argv[1])
+log = OwnLog(path)
+assert not log.reopen()
+print("before", flush=True)
+path.rename(path.with_suffix(".1"))
+try:
+    log.reopen()
+except FileNotFoundError:
+    print("between", flush=True)
+path.touch(0o600)
+assert log.reopen()
+assert not log.reopen()
+print("after", flush=True)
+print("error", file=sys.stderr, flush=True)
+"""
+
+
+def test_log_that_another_process_has_rotated_is_followed(tmp_path: Path) -> None:
+    path = tmp_path / "podling.log"
+    with path.open("ab") as sink:
+        subprocess.run([sys.executable, "-c", FOLLOWER, str(path)], stdout=sink, stderr=sink, check=True)
+    assert path.read_text() == "after\nerror\n"
+    assert path.with_suffix(".1").read_text() == "before\nbetween\n"

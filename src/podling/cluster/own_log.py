@@ -1,7 +1,8 @@
 """Rotation of a detached cluster's own log, so that it cannot fill the disk of its data directory.
 
 The log is the process' standard output and error. Sizes and numbers are those of container logs
-(``containerLogMaxSize``, ``containerLogMaxFiles``).
+(``containerLogMaxSize``, ``containerLogMaxFiles``). Where several processes write it, one rotates it and the
+others follow.
 """
 
 from __future__ import annotations
@@ -29,6 +30,28 @@ class OwnLog:
             self.rotate()
             await clock.sleep(CHECK_SECONDS)
 
+    async def follow(self) -> None:
+        """Follow the rotation of another process until cancelled; ends where the output goes elsewhere."""
+        if not self._is_ours():
+            return
+        while True:
+            await clock.sleep(CHECK_SECONDS)
+            self.reopen()
+
+    def reopen(self) -> bool:
+        """Write to the file that has the log's name now; return whether it is another than before.
+
+        Raises ``OSError`` where there is none, as in the middle of a rotation.
+        """
+        if self._is_ours():
+            return False
+        descriptor = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC)
+        try:
+            self._write_to(descriptor)
+        finally:
+            os.close(descriptor)
+        return True
+
     def rotate(self) -> bool:
         """Begin a new file if the present one is large enough; return whether it was.
 
@@ -41,11 +64,15 @@ class OwnLog:
         descriptor = os.open(fresh, flags, 0o600)  # which only its owner can read
         try:
             self._shift(fresh)
-            for stream in (sys.stdout, sys.stderr):
-                os.dup2(descriptor, stream.fileno())
+            self._write_to(descriptor)
         finally:
             os.close(descriptor)
         return True
+
+    @staticmethod
+    def _write_to(descriptor: int) -> None:
+        for stream in (sys.stdout, sys.stderr):
+            os.dup2(descriptor, stream.fileno())
 
     def _shift(self, fresh: Path) -> None:
         """Give every file the next number, and ``fresh`` the name of the log."""

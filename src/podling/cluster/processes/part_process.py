@@ -1,0 +1,134 @@
+"""The life of a part's process: its event loop, its signs of life, its log, its start and its orderly end."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+import sys
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from typing import Protocol
+
+from msgspec import Struct
+
+from podling.cluster.directory import ClusterSettings, DataDirectory
+from podling.cluster.garbage_collection import settle
+from podling.cluster.own_log import OwnLog
+from podling.cluster.processes.parts import Part
+from podling.cluster.processes.reports import Failed, Ready, Reporter, Started
+from podling.cluster.processes.state_file import StateFile
+from podling.cluster.start_failure import StartFailure, start_failures
+from podling.supervisor import Supervisor
+
+logger = logging.getLogger(__name__)
+
+DID_NOT_START = 3
+"""The exit code of a part that has said why it cannot start."""
+
+
+class Surroundings(Struct, frozen=True, kw_only=True):
+    """What a part's process finds: its cluster, and the way to the supervisor."""
+
+    part: Part
+    directory: DataDirectory
+    settings: ClusterSettings
+    reporter: Reporter
+    states: StateFile
+    set_aside: bool = False
+    kubeconfig: Path | None = None
+    """A further place for the administrator's kubeconfig."""
+
+
+class RunningPart(Protocol):
+    """What runs in a part's process."""
+
+    async def start(self) -> Started:
+        """Start to serve. Raises ``StartFailure`` and the errors that ``start_failures`` knows."""
+        ...
+
+    async def ready(self) -> None:
+        """Wait until what the part runs is Ready."""
+        ...
+
+    def tasks(self) -> Mapping[str, asyncio.Task[None]]:
+        """Return the tasks that never end as long as all is well, by name."""
+        ...
+
+    async def stop(self) -> None: ...
+
+
+def run_part(surroundings: Surroundings) -> int:
+    """Run a part in this process until it is asked to stop; return the exit code."""
+    import uvloop
+
+    from podling.cluster.processes.part_kinds import make_part
+
+    _name_in_log(surroundings.part.name)
+    try:
+        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+            runner.run(_live(surroundings, make_part(surroundings)))
+    except StartFailure as error:
+        surroundings.reporter.send(Failed(str(error)))
+        return DID_NOT_START
+    return 0
+
+
+async def _live(surroundings: Surroundings, part: RunningPart) -> None:
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    loop.add_signal_handler(signal.SIGTERM, stop.set)
+    # A terminal sends SIGINT to all of them, and the supervisor decides the order of the end.
+    loop.add_signal_handler(signal.SIGINT, lambda: None)
+    reporter = surroundings.reporter
+    async with Supervisor() as supervisor:
+        supervisor.keep_running("signs-of-life", reporter.keep_alive)
+        supervisor.keep_running("log", OwnLog(surroundings.directory.log).follow)
+        try:
+            if await _started(stop, part, reporter):
+                supervisor.run_once("readiness", partial(_report_ready, part, reporter))
+                await _until(stop, part.tasks())
+        finally:
+            await part.stop()
+            await supervisor.close()
+
+
+async def _started(stop: asyncio.Event, part: RunningPart, reporter: Reporter) -> bool:
+    """Start the part; return False if the request to stop came first."""
+    stopped, starting = asyncio.create_task(stop.wait()), asyncio.create_task(part.start())
+    await asyncio.wait([stopped, starting], return_when=asyncio.FIRST_COMPLETED)
+    stopped.cancel()
+    if not starting.done():
+        starting.cancel()
+        await asyncio.wait([starting])
+        return False
+    with start_failures():
+        reporter.send(starting.result())
+    return True
+
+
+async def _report_ready(part: RunningPart, reporter: Reporter) -> None:
+    await part.ready()
+    settle()
+    reporter.send(Ready())
+
+
+async def _until(stop: asyncio.Event, tasks: Mapping[str, asyncio.Task[None]]) -> None:
+    """Wait for the request to stop. Raises the error of a task that should never end."""
+    stopped = asyncio.create_task(stop.wait())
+    try:
+        await asyncio.wait([stopped, *tasks.values()], return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        stopped.cancel()
+    for name, task in tasks.items():
+        if task.done() and not task.cancelled() and not stop.is_set():
+            raise task.exception() or RuntimeError(f"{name} has ended")
+
+
+def _name_in_log(name: str) -> None:
+    """Begin every line that this process logs with the part's name."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setLevel(logging.WARNING)
+    handler.setFormatter(logging.Formatter(f"[{name}] %(message)s"))
+    logging.getLogger().addHandler(handler)

@@ -1,0 +1,100 @@
+"""Children of the supervisor: what they inherit, how they end."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from podling.cluster.processes.children import Child, fork, how_it_ended
+from podling.cluster.processes.reports import Reporter, Step
+
+
+def nothing() -> None:
+    """Let go of nothing."""
+
+
+def ended(child: Child) -> str:
+
+    assert select.select([child.handle], [], [], 20)[0]
+    return child.bury()
+
+
+@pytest.mark.parametrize(
+    ("status", "text"),
+    [(0, "exit code 0"), (3 << 8, "exit code 3"), (9, "killed by SIGKILL"), (15, "killed by SIGTERM")],
+)
+def test_end_is_told_in_words(status: int, text: str) -> None:
+    assert how_it_ended(status) == text
+
+
+def test_child_reports_and_returns_its_exit_code() -> None:
+    def main(reporter: Reporter) -> int:
+        reporter.step("store", str(os.getpid()))
+        return 5
+
+    child = fork("api", main, nothing)
+
+    assert select.select([child.handle], [], [], 20)[0]
+    assert list(child.reports.read()) == [Step("store", str(child.pid))]
+    assert child.bury() == "exit code 5"
+
+
+def test_child_that_raises_ends_with_an_error() -> None:
+    def main(reporter: Reporter) -> int:
+        raise SystemExit(0)
+
+    assert ended(fork("api", main, nothing)) == "exit code 1"
+
+
+def test_child_shows_its_part_and_takes_signals_as_by_default() -> None:
+    before = signal.signal(signal.SIGTERM, lambda number, frame: None)
+
+    def main(reporter: Reporter) -> int:
+        reporter.step("name", Path("/proc/self/comm").read_text().strip())
+        signal.pause()
+        return 0
+
+    try:
+        child = fork("control", main, nothing)
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+    assert select.select([child.reports.descriptor], [], [], 20)[0]
+    assert list(child.reports.read()) == [Step("name", "podling:control")]
+    child.signal(signal.SIGTERM)
+    assert ended(child) == "killed by SIGTERM"
+
+
+SUPERVISOR = """
+import signal, sys
+from podling.cluster.processes.children import fork
+
+def main(reporter):
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    print("begun", flush=True)
+    signal.pause()
+
+child = fork("api", main, lambda: None)
+print(child.pid, flush=True)
+signal.pause()
+"""
+
+
+def test_child_ends_with_a_supervisor_that_is_killed() -> None:
+    supervisor = subprocess.Popen([sys.executable, "-c", SUPERVISOR], stdout=subprocess.PIPE, text=True)
+    assert supervisor.stdout is not None
+    lines = {supervisor.stdout.readline().strip(), supervisor.stdout.readline().strip()}
+    (pid,) = (int(line) for line in lines - {"begun"})
+    handle = os.pidfd_open(pid)
+    supervisor.kill()
+    supervisor.wait()
+
+    assert select.select([handle], [], [], 20)[0], "the child has outlived its supervisor"
+    os.close(handle)
+    supervisor.stdout.close()
