@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from podling.api.core_v1 import Event, Node, Pod
-from podling.cli.evidence import Evidence, Explanation
+from podling.cli.evidence import Evidence, Explanation, PartTroubles
 from podling.cli.explain import explain
 
 NOW = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)
@@ -27,11 +27,15 @@ PROBE = {"exec": {"command": ["test", "-e", "/ok"]}, "periodSeconds": 5, "failur
 STARTABLE = {"type": "PodReadyToStartContainers", "status": "True"}
 
 
+HEALTHY_PARTS = PartTroubles()
+
+
 def ask(
     spec: dict[str, Any] | None = None,
     status: dict[str, Any] | None = None,
     *events: tuple[str, str],
     node: str | None = "True",
+    parts: PartTroubles = HEALTHY_PARTS,
     **metadata: Any,
 ) -> Explanation:
     """Explain a pod ``web`` with one container ``main``; ``node`` is the node's Ready condition."""
@@ -45,7 +49,7 @@ def ask(
     ready = {"type": "Ready", "status": node, "reason": "KubeletNotReady", "message": "no network."}
     host = msgspec.convert({"status": {"conditions": [ready]}}, Node) if node else None
     told = [event(reason, text) for reason, text in events]
-    return explain(Evidence(msgspec.convert(plain, Pod), told, host, NOW, NODES))
+    return explain(Evidence(msgspec.convert(plain, Pod), told, host, NOW, NODES, parts))
 
 
 NODES = [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import signal
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 
 from msgspec import Struct
@@ -46,10 +46,18 @@ class Explanation(Struct, frozen=True, kw_only=True):
     evidence: tuple[Source, ...] = ()
 
 
+class PartTroubles(Struct, frozen=True):
+    """What is wrong with the processes of a cluster; empty texts if nothing is. ``nodes``: by node."""
+
+    api: str = ""
+    control: str = ""
+    nodes: Mapping[str, str] = {}
+
+
 class Evidence(Struct, frozen=True):
     """All that is known: the pod, its events oldest first, its node if it has one, and the time.
 
-    ``nodes`` are the cluster's, where a pod waits for one of them.
+    ``nodes`` are the cluster's, where a pod waits for one of them; ``parts`` is the state of its processes.
     """
 
     pod: Pod
@@ -57,6 +65,7 @@ class Evidence(Struct, frozen=True):
     node: Node | None
     now: datetime
     nodes: Sequence[Node] = ()
+    parts: PartTroubles = PartTroubles()
 
     def last_event(self, *reasons: str, container: str = "", says: str = "") -> Event | None:
         """The newest event with one of these reasons, about this container and with these words if given."""

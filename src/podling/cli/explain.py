@@ -18,6 +18,7 @@ from podling.cli import (
     explain_crash,
     explain_end,
     explain_placement,
+    explain_processes,
     explain_readiness,
     explain_runtime,
     explain_start,
@@ -79,8 +80,10 @@ TROUBLES: tuple[Troubles, ...] = (
 QUESTIONS: tuple[Question, ...] = (
     explain_end.deleting,
     explain_end.ended,
+    explain_processes.without_scheduler,
     explain_placement.unplaced,
     explain_readiness.healthy,
+    explain_processes.without_kubelet,
     explain_placement.node_in_trouble,
     explain_runtime.hanging,
     explain_runtime.no_directories,

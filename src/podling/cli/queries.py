@@ -8,9 +8,10 @@ from typing import Any
 from podling import clock
 from podling.api.core_v1 import Event, Node, Pod
 from podling.cli.common_options import NoAnswer
-from podling.cli.evidence import Evidence, Explanation
+from podling.cli.evidence import Evidence, Explanation, PartTroubles
 from podling.cli.explain import explain
 from podling.cli.explain_absent import explain_absent
+from podling.cli.explain_processes import with_control_plane
 from podling.cli.explain_workload import explain_workload
 from podling.cli.recorded_events import events_of, moment_of
 from podling.client.base import Client
@@ -18,16 +19,23 @@ from podling.machinery import scheme
 from podling.machinery.errors import ApiError, is_not_found
 
 WORKLOADS = ("Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "Job", "ReplicationController")
+NO_TROUBLES = PartTroubles()
 BETWEEN = ("ReplicaSet",)
 """Kinds that stand between a workload and its pods."""
 
 
-async def why(client: Client, kind: str, name: str, namespace: str) -> Explanation:
-    """The answer for ``kind/name``. Raises ``NoAnswer`` when there is nothing to explain, ``ApiError``."""
+async def why(
+    client: Client, kind: str, name: str, namespace: str, parts: PartTroubles = NO_TROUBLES
+) -> Explanation:
+    """The answer for ``kind/name``. Raises ``NoAnswer`` when there is nothing to explain, ``ApiError``.
+
+    Args:
+        parts: what is wrong with the cluster's processes.
+    """
     resource = resource_named(kind)
     if resource.kind == "Pod":
-        return await _pod(client, name, namespace)
-    return await _workload(client, resource, name, namespace)
+        return await _pod(client, name, namespace, parts)
+    return with_control_plane(await _workload(client, resource, name, namespace, parts), parts)
 
 
 def resource_named(kind: str) -> scheme.Resource:
@@ -40,7 +48,7 @@ def resource_named(kind: str) -> scheme.Resource:
     raise NoAnswer(f'cannot explain a "{kind}"; there are: {known}')
 
 
-async def _pod(client: Client, name: str, namespace: str) -> Explanation:
+async def _pod(client: Client, name: str, namespace: str, parts: PartTroubles) -> Explanation:
     try:
         pod = await client.get(Pod, name, namespace)
     except ApiError as error:
@@ -50,16 +58,18 @@ async def _pod(client: Client, name: str, namespace: str) -> Explanation:
         selector = f"involvedObject.name={name},involvedObject.kind=Pod"
         past = (await client.list(Event, namespace, field_selector=selector)).items
         raise NoAnswer(explain_absent(name, namespace, everywhere, past, clock.now())) from error
-    return await _explained(client, pod)
+    return await _explained(client, pod, parts)
 
 
-async def _explained(client: Client, pod: Pod) -> Explanation:
+async def _explained(client: Client, pod: Pod, parts: PartTroubles) -> Explanation:
     nodes: Sequence[Node] = (await client.list(Node)).items
     node = next((each for each in nodes if each.metadata.name == pod.spec.node_name), None)
-    return explain(Evidence(pod, await events_of(client, pod), node, clock.now(), nodes))
+    return explain(Evidence(pod, await events_of(client, pod), node, clock.now(), nodes, parts))
 
 
-async def _workload(client: Client, resource: scheme.Resource, name: str, namespace: str) -> Explanation:
+async def _workload(
+    client: Client, resource: scheme.Resource, name: str, namespace: str, parts: PartTroubles
+) -> Explanation:
     try:
         obj = await client.get(resource.type, name, namespace)
     except ApiError as error:
@@ -74,7 +84,7 @@ async def _workload(client: Client, resource: scheme.Resource, name: str, namesp
             found = (await client.list(between.type, namespace)).items
             owners += [each for each in found if _owned(each, owners)]
     pods = [pod for pod in (await client.list(Pod, namespace)).items if _owned(pod, owners)]
-    answers = [(pod, await _explained(client, pod)) for pod in pods]
+    answers = [(pod, await _explained(client, pod, parts)) for pod in pods]
     events = sorted([event for owner in owners for event in await events_of(client, owner)], key=moment_of)
     return explain_workload(obj, answers, events)
 

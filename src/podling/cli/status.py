@@ -8,9 +8,12 @@ from pathlib import Path
 
 import click
 
+from podling import clock
 from podling.cli.common_options import data_directory_option
+from podling.cli.part_table import is_stopped, own_mib, part_rows, processes
 from podling.client.http import HttpClient
 from podling.cluster.directory import DataDirectory
+from podling.cluster.processes.state_file import read_states
 from podling.machinery.errors import ApiError
 
 NOT_RUNNING = 3
@@ -30,8 +33,7 @@ def status(directory: DataDirectory) -> None:
             "process", "not running; containers may be: 'podling up' adopts them, 'podling down' stops them"
         )
         raise SystemExit(NOT_RUNNING)
-    memory = f", {resident_mib(pid):.0f} MiB" if Path(f"/proc/{pid}").exists() else ""
-    _line("process", f"{pid}{memory}")
+    _show_processes(directory, pid)
     settings = directory.settings()
     _line("runtime", "none: the API server runs alone" if settings.api_only else settings.runtime)
     _line("kubeconfig", str(directory.kubeconfig))
@@ -40,6 +42,19 @@ def status(directory: DataDirectory) -> None:
     except (ApiError, OSError) as error:
         _line("API server", f"does not answer: {error}")
         raise SystemExit(1) from error
+
+
+def _show_processes(directory: DataDirectory, pid: int) -> None:
+    found = read_states(directory.path)
+    if found is None or found.supervisor != pid:
+        memory = f", {resident_mib(pid):.0f} MiB" if Path(f"/proc/{pid}").exists() else ""
+        _line("process", f"{pid}{memory}")
+        return
+    every = processes(found)
+    stopped = ", stopped by a signal" if is_stopped(pid) else ""
+    _line("process", f"{pid}, {sum(map(own_mib, every)):.0f} MiB in {len(every)} processes{stopped}")
+    for row in part_rows(found, clock.monotonic(), clock.now()):
+        _line("part", row)
 
 
 def resident_mib(pid: int) -> float:

@@ -13,7 +13,7 @@ import msgspec
 
 from podling import clock
 from podling.cli.common_options import NoAnswer, data_directory_option, require_running
-from podling.cli.evidence import Explanation, Source, time_since
+from podling.cli.evidence import Explanation, PartTroubles, Source, time_since
 from podling.cluster.directory import DataDirectory
 from podling.machinery.errors import ApiError
 
@@ -36,15 +36,16 @@ def why(pod: str, directory: DataDirectory, namespace: str, output: str) -> None
                 2  wrong usage
                 3  no answer: no such pod, or no cluster that answers
     """
-    require_running(directory, NoAnswer)
+    parts = _parts(directory, require_running(directory, NoAnswer))
     from podling.cli.queries import resource_named
 
     kind, _, name = pod.rpartition("/")
     kind = resource_named(kind or "pod").singular
     try:
-        explanation = asyncio.run(_ask(directory, kind, name, namespace))
+        explanation = asyncio.run(_ask(directory, kind, name, namespace, parts))
     except (ApiError, OSError) as error:
-        raise NoAnswer(str(error)) from error
+        api = f"; the API server's process: {parts.api}" if parts.api else ""
+        raise NoAnswer(f"{error}{api}") from error
     if output == "json":
         answer = {"kind": kind, "name": name, "namespace": namespace} | msgspec.to_builtins(explanation)
         click.echo(msgspec.json.format(msgspec.json.encode(answer), indent=2).decode())
@@ -79,12 +80,27 @@ def _wrapped(text: str) -> str:
     return textwrap.fill(text, columns, break_long_words=False, break_on_hyphens=False)
 
 
-async def _ask(directory: DataDirectory, kind: str, name: str, namespace: str) -> Explanation:
+def _parts(directory: DataDirectory, pid: int) -> PartTroubles:
+    """Return what is wrong with the processes of the cluster that ``pid`` runs."""
+    from podling.cli.explain_processes import part_troubles
+    from podling.cluster.processes.state_file import read_states
+    from podling.cluster.processes.states import trouble
+
+    found = read_states(directory.path)
+    if found is None or found.supervisor != pid:
+        return PartTroubles()
+    now, wall = clock.monotonic(), clock.now()
+    return part_troubles(found, {each.part.name: trouble(each, now, wall) for each in found.parts})
+
+
+async def _ask(
+    directory: DataDirectory, kind: str, name: str, namespace: str, parts: PartTroubles
+) -> Explanation:
     from podling.cli import queries
     from podling.client.http import HttpClient
 
     client = HttpClient.from_kubeconfig(directory.kubeconfig)
     try:
-        return await queries.why(client, kind, name, namespace)
+        return await queries.why(client, kind, name, namespace, parts)
     finally:
         await client.close()
