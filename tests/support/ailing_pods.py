@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from podling.api.core_v1 import Event, Node, Pod
-from podling.cli.evidence import Evidence, Explanation, PartTroubles
+from podling.cli.evidence import Evidence, Explanation, PartProblems
 from podling.cli.explain import explain
 
 NOW = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)
@@ -27,7 +27,7 @@ PROBE = {"exec": {"command": ["test", "-e", "/ok"]}, "periodSeconds": 5, "failur
 STARTABLE = {"type": "PodReadyToStartContainers", "status": "True"}
 
 
-HEALTHY_PARTS = PartTroubles()
+HEALTHY_PARTS = PartProblems()
 
 
 def ask(
@@ -35,7 +35,7 @@ def ask(
     status: dict[str, Any] | None = None,
     *events: tuple[str, str],
     node: str | None = "True",
-    parts: PartTroubles = HEALTHY_PARTS,
+    parts: PartProblems = HEALTHY_PARTS,
     **metadata: Any,
 ) -> Explanation:
     """Explain a pod ``web`` with one container ``main``; ``node`` is the node's Ready condition."""

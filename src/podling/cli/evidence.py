@@ -46,8 +46,8 @@ class Explanation(Struct, frozen=True, kw_only=True):
     evidence: tuple[Source, ...] = ()
 
 
-class PartTroubles(Struct, frozen=True):
-    """What is wrong with the processes of a cluster; empty texts if nothing is. ``nodes``: by node."""
+class PartProblems(Struct, frozen=True):
+    """The problem of each process of a cluster; empty texts if there is none. ``nodes``: by node."""
 
     api: str = ""
     control: str = ""
@@ -65,7 +65,7 @@ class Evidence(Struct, frozen=True):
     node: Node | None
     now: datetime
     nodes: Sequence[Node] = ()
-    parts: PartTroubles = PartTroubles()
+    parts: PartProblems = PartProblems()
 
     def last_event(self, *reasons: str, container: str = "", says: str = "") -> Event | None:
         """The newest event with one of these reasons, about this container and with these words if given."""

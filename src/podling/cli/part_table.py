@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from podling.cluster.processes.states import PartState, Snapshot, trouble
+from podling.cluster.processes.states import PartState, Snapshot, problem
 from podling.machinery.tables import human_duration
 
 STOPPED = ("T", "t")
@@ -17,7 +17,7 @@ def part_rows(snapshot: Snapshot, now: float, wall: datetime) -> Iterator[str]:
     """Yield a line for each part."""
     width = max((len(each.part.name) for each in snapshot.parts), default=0)
     for each in snapshot.parts:
-        yield f"{each.part.name:<{width}}  {_process(each, now)}{_trouble(each, now, wall)}"
+        yield f"{each.part.name:<{width}}  {_process(each, now)}{_problem(each, now, wall)}"
 
 
 def processes(snapshot: Snapshot) -> list[int]:
@@ -33,8 +33,8 @@ def _process(state: PartState, now: float) -> str:
     return f"process {state.pid}, {own_mib(state.pid):.0f} MiB, for {age}, {restarts}"
 
 
-def _trouble(state: PartState, now: float, wall: datetime) -> str:
-    found = trouble(state, now, wall)
+def _problem(state: PartState, now: float, wall: datetime) -> str:
+    found = problem(state, now, wall)
     stopped = "stopped by a signal" if state.pid and is_stopped(state.pid) else ""
     text = "; ".join(filter(None, (found, stopped)))
     return f"  {text}" if text else ""

@@ -8,7 +8,7 @@ from typing import Any
 from podling import clock
 from podling.api.core_v1 import Event, Node, Pod
 from podling.cli.common_options import NoAnswer
-from podling.cli.evidence import Evidence, Explanation, PartTroubles
+from podling.cli.evidence import Evidence, Explanation, PartProblems
 from podling.cli.explain import explain
 from podling.cli.explain_absent import explain_absent
 from podling.cli.explain_processes import with_control_plane
@@ -19,13 +19,13 @@ from podling.machinery import scheme
 from podling.machinery.errors import ApiError, is_not_found
 
 WORKLOADS = ("Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "Job", "ReplicationController")
-NO_TROUBLES = PartTroubles()
+NO_PROBLEMS = PartProblems()
 BETWEEN = ("ReplicaSet",)
 """Kinds that stand between a workload and its pods."""
 
 
 async def why(
-    client: Client, kind: str, name: str, namespace: str, parts: PartTroubles = NO_TROUBLES
+    client: Client, kind: str, name: str, namespace: str, parts: PartProblems = NO_PROBLEMS
 ) -> Explanation:
     """The answer for ``kind/name``. Raises ``NoAnswer`` when there is nothing to explain, ``ApiError``.
 
@@ -48,7 +48,7 @@ def resource_named(kind: str) -> scheme.Resource:
     raise NoAnswer(f'cannot explain a "{kind}"; there are: {known}')
 
 
-async def _pod(client: Client, name: str, namespace: str, parts: PartTroubles) -> Explanation:
+async def _pod(client: Client, name: str, namespace: str, parts: PartProblems) -> Explanation:
     try:
         pod = await client.get(Pod, name, namespace)
     except ApiError as error:
@@ -61,14 +61,14 @@ async def _pod(client: Client, name: str, namespace: str, parts: PartTroubles) -
     return await _explained(client, pod, parts)
 
 
-async def _explained(client: Client, pod: Pod, parts: PartTroubles) -> Explanation:
+async def _explained(client: Client, pod: Pod, parts: PartProblems) -> Explanation:
     nodes: Sequence[Node] = (await client.list(Node)).items
     node = next((each for each in nodes if each.metadata.name == pod.spec.node_name), None)
     return explain(Evidence(pod, await events_of(client, pod), node, clock.now(), nodes, parts))
 
 
 async def _workload(
-    client: Client, resource: scheme.Resource, name: str, namespace: str, parts: PartTroubles
+    client: Client, resource: scheme.Resource, name: str, namespace: str, parts: PartProblems
 ) -> Explanation:
     try:
         obj = await client.get(resource.type, name, namespace)

@@ -13,7 +13,7 @@ import msgspec
 
 from podling import clock
 from podling.cli.common_options import NoAnswer, data_directory_option, require_running
-from podling.cli.evidence import Explanation, PartTroubles, Source, time_since
+from podling.cli.evidence import Explanation, PartProblems, Source, time_since
 from podling.cluster.directory import DataDirectory
 from podling.machinery.errors import ApiError
 
@@ -80,21 +80,21 @@ def _wrapped(text: str) -> str:
     return textwrap.fill(text, columns, break_long_words=False, break_on_hyphens=False)
 
 
-def _parts(directory: DataDirectory, pid: int) -> PartTroubles:
+def _parts(directory: DataDirectory, pid: int) -> PartProblems:
     """Return what is wrong with the processes of the cluster that ``pid`` runs."""
-    from podling.cli.explain_processes import part_troubles
+    from podling.cli.explain_processes import part_problems
     from podling.cluster.processes.state_file import read_states
-    from podling.cluster.processes.states import trouble
+    from podling.cluster.processes.states import problem
 
     found = read_states(directory.path)
     if found is None or found.supervisor != pid:
-        return PartTroubles()
+        return PartProblems()
     now, wall = clock.monotonic(), clock.now()
-    return part_troubles(found, {each.part.name: trouble(each, now, wall) for each in found.parts})
+    return part_problems(found, {each.part.name: problem(each, now, wall) for each in found.parts})
 
 
 async def _ask(
-    directory: DataDirectory, kind: str, name: str, namespace: str, parts: PartTroubles
+    directory: DataDirectory, kind: str, name: str, namespace: str, parts: PartProblems
 ) -> Explanation:
     from podling.cli import queries
     from podling.client.http import HttpClient

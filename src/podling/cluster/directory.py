@@ -66,7 +66,7 @@ class ClusterSettings(msgspec.Struct, frozen=True, kw_only=True):
     static_pod_path: str = ""
     """The directory with the static pods of the first node; empty: none."""
     processes: str = "one"
-    """Whether all parts run in one process, or each in its own: ``one`` or ``several``."""
+    """``one`` process for all parts, or ``several``."""
     identity: str = ""
     """The identity of the last run, to name the cluster when ``identity.json`` is lost."""
 

@@ -9,8 +9,8 @@ from contextlib import AsyncExitStack
 from podling.apiserver.auth.pki import Pki
 from podling.apiserver.socket.server import SocketServer
 from podling.cluster.processes.part_checks import component_checks, part_checks
-from podling.cluster.processes.part_process import Surroundings
 from podling.cluster.processes.reports import Started
+from podling.cluster.processes.surroundings import Surroundings
 from podling.cluster.served_api import ServedApi
 from podling.supervisor import Supervisor
 

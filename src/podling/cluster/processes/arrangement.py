@@ -19,11 +19,12 @@ from podling import clock
 from podling.cluster.directory import ClusterSettings, DataDirectory
 from podling.cluster.own_log import CHECK_SECONDS, OwnLog
 from podling.cluster.processes.children import Main
-from podling.cluster.processes.part_process import Surroundings, run_part
+from podling.cluster.processes.part_process import run_part
 from podling.cluster.processes.parts import API, CONTROL, NODE, Part, parts_of
 from podling.cluster.processes.reports import Report, Reporter, Started, Step
 from podling.cluster.processes.state_file import StateFile
 from podling.cluster.processes.supervision import PartWork, Supervision
+from podling.cluster.processes.surroundings import Surroundings
 from podling.node.machine import node_names
 
 logger = logging.getLogger(__name__)
@@ -38,7 +39,7 @@ MODULES = {
     NODE: ("podling.cluster.processes.node_part",),
     CONTROL: ("podling.cluster.processes.control_part", "podling.scheduler.decide"),
 }
-"""What the kinds of parts import: the supervisor does it once for all of them, and for every restart."""
+"""Modules that the kinds of parts need: the supervisor imports them once for all processes."""
 RUNTIMES = {
     "oci": ("podling.runtime.oci.runtime", "podling.network.pod_network"),
     "process": ("podling.runtime.process.runtime",),
@@ -50,7 +51,7 @@ NUMPY_THREADS = "OPENBLAS_NUM_THREADS"
 
 
 class Outcome(Struct, frozen=True):
-    """How a start went: Ready or not yet, and the kubeconfig to use."""
+    """The outcome of a start: Ready or not yet, and the kubeconfig to use."""
 
     is_ready: bool
     kubeconfig: str

@@ -1,4 +1,4 @@
-"""Child processes of the supervisor: forked, heard, signalled and buried.
+"""Child processes of the supervisor: fork, reports, signals and end.
 
 A child is a fork of the supervisor, which has imported everything and runs neither threads nor an event loop,
 so it starts within milliseconds. It ends with the supervisor, however that ends (PR_SET_PDEATHSIG), and

@@ -11,8 +11,8 @@ from podling.apiserver.auth.pki import Pki
 from podling.client.local import LocalClient
 from podling.client.socket_backend import SocketBackend
 from podling.cluster.control_plane import ControlPlane
-from podling.cluster.processes.part_process import Surroundings
 from podling.cluster.processes.reports import Started
+from podling.cluster.processes.surroundings import Surroundings
 from podling.controllers.other_apis import NO_OTHER_APIS
 
 

@@ -10,8 +10,8 @@ from podling.apiserver.auth.pki import Pki
 from podling.client.local import LocalClient
 from podling.client.socket_backend import SocketBackend
 from podling.cluster.local_nodes import node_plans
-from podling.cluster.processes.part_process import Surroundings
 from podling.cluster.processes.reports import Started
+from podling.cluster.processes.surroundings import Surroundings
 from podling.node.node import Node
 from podling.runtime.images.store import ImageStore
 

@@ -8,7 +8,7 @@ from podling import clock
 from podling.apiserver.http.health import Check
 from podling.cluster.processes.parts import API, CONTROL
 from podling.cluster.processes.state_file import StateFile
-from podling.cluster.processes.states import Snapshot, trouble
+from podling.cluster.processes.states import Snapshot, problem
 
 COMPONENTS = ("scheduler", "controller-manager")
 """The components that the process of the kind ``control`` runs, by the names of their ComponentStatus."""
@@ -18,18 +18,18 @@ def part_checks(states: StateFile) -> dict[str, Check]:
     """Return a check for each part but the API server itself."""
     found = states.read() or Snapshot(0)
     names = [each.part.name for each in found.parts if each.part.kind != API]
-    return {f"part/{name}": partial(trouble_of, states, name) for name in names}
+    return {f"part/{name}": partial(problem_of, states, name) for name in names}
 
 
 def component_checks(states: StateFile) -> dict[str, Check]:
     """Return the checks of the components that run in another process."""
     found = states.read() or Snapshot(0)
     control = next((each.part.name for each in found.parts if each.part.kind == CONTROL), None)
-    return {} if control is None else {name: partial(trouble_of, states, control) for name in COMPONENTS}
+    return {} if control is None else {name: partial(problem_of, states, control) for name in COMPONENTS}
 
 
-def trouble_of(states: StateFile, name: str) -> str:
+def problem_of(states: StateFile, name: str) -> str:
     """Return what is wrong with the part ``name``; empty if nothing is known."""
     found = states.read() or Snapshot(0)
     now, wall = clock.monotonic(), clock.now()
-    return next((trouble(each, now, wall) for each in found.parts if each.part.name == name), "")
+    return next((problem(each, now, wall) for each in found.parts if each.part.name == name), "")

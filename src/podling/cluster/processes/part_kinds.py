@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 from podling.cluster.processes.api_part import ApiPart
 from podling.cluster.processes.control_part import ControlPart
 from podling.cluster.processes.node_part import NodePart
-from podling.cluster.processes.part_process import RunningPart, Surroundings
 from podling.cluster.processes.parts import API, CONTROL, NODE
+from podling.cluster.processes.surroundings import RunningPart, Surroundings
 
 _KINDS: Mapping[str, Callable[[Surroundings], RunningPart]] = {
     API: ApiPart,

@@ -8,17 +8,12 @@ import signal
 import sys
 from collections.abc import Mapping
 from functools import partial
-from pathlib import Path
-from typing import Protocol
 
-from msgspec import Struct
-
-from podling.cluster.directory import ClusterSettings, DataDirectory
 from podling.cluster.garbage_collection import settle
 from podling.cluster.own_log import OwnLog
-from podling.cluster.processes.parts import Part
-from podling.cluster.processes.reports import Failed, Ready, Reporter, Started
-from podling.cluster.processes.state_file import StateFile
+from podling.cluster.processes.part_kinds import make_part
+from podling.cluster.processes.reports import Failed, Ready, Reporter
+from podling.cluster.processes.surroundings import RunningPart, Surroundings
 from podling.cluster.start_failure import StartFailure, start_failures
 from podling.supervisor import Supervisor
 
@@ -28,42 +23,9 @@ DID_NOT_START = 3
 """The exit code of a part that has said why it cannot start."""
 
 
-class Surroundings(Struct, frozen=True, kw_only=True):
-    """What a part's process finds: its cluster, and the way to the supervisor."""
-
-    part: Part
-    directory: DataDirectory
-    settings: ClusterSettings
-    reporter: Reporter
-    states: StateFile
-    set_aside: bool = False
-    kubeconfig: Path | None = None
-    """A further place for the administrator's kubeconfig."""
-
-
-class RunningPart(Protocol):
-    """What runs in a part's process."""
-
-    async def start(self) -> Started:
-        """Start to serve. Raises ``StartFailure`` and the errors that ``start_failures`` knows."""
-        ...
-
-    async def ready(self) -> None:
-        """Wait until what the part runs is Ready."""
-        ...
-
-    def tasks(self) -> Mapping[str, asyncio.Task[None]]:
-        """Return the tasks that never end as long as all is well, by name."""
-        ...
-
-    async def stop(self) -> None: ...
-
-
 def run_part(surroundings: Surroundings) -> int:
-    """Run a part in this process until it is asked to stop; return the exit code."""
+    """Run a part in this process until a request to stop; return the exit code."""
     import uvloop
-
-    from podling.cluster.processes.part_kinds import make_part
 
     _name_in_log(surroundings.part.name)
     try:

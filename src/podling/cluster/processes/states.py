@@ -1,10 +1,10 @@
-"""The state of each part's process, and what follows from it: restarts, silence, trouble. Pure.
+"""The state of each part's process, and what follows from it: restarts, silence, problem. Pure.
 
 Moments are seconds of ``clock.monotonic``, which is the same for all processes of a machine.
 
 A part that ends is started again at once. One that ends again and again waits longer each time; one that has
-run well for a while begins anew. A part that gives no sign of life is told, and not killed: it may be stopped
-on purpose, or wait for a disk, and ending it would help in neither case.
+run well for a while begins anew. A part that gives no sign of life is reported, and not killed: it may be
+stopped on purpose, or wait for a disk, and ending it would help in neither case.
 """
 
 from __future__ import annotations
@@ -149,7 +149,7 @@ def next_change(state: PartState, now: float) -> float:
     return SIGN_SECONDS * 3600
 
 
-def trouble(state: PartState, now: float, wall: datetime) -> str:
+def problem(state: PartState, now: float, wall: datetime) -> str:
     """Return what is wrong with a part, in one line; empty if nothing is. ``wall`` is the time of day."""
     if state.silent_since is not None:
         since = wall - timedelta(seconds=now - state.silent_since)

@@ -31,7 +31,7 @@ KILLED_SECONDS = 5.0
 
 
 class PartWork(NamedTuple):
-    """What the supervisor does for its parts, beside watching them."""
+    """Calls of the supervisor for its parts."""
 
     prepare: Callable[[Part], None]
     """Called in the supervisor before the process of a part is started."""
@@ -191,7 +191,7 @@ class Supervision:
         state = states.exited(self._states[name], how, clock.monotonic(), stopping=self.is_stopping)
         self._states[name] = state
         if not self.is_stopping:
-            logger.warning("part %s: %s", name, states.trouble(state, clock.monotonic(), clock.now()))
+            logger.warning("part %s: %s", name, states.problem(state, clock.monotonic(), clock.now()))
 
     def _note_silence(self) -> None:
         now = clock.monotonic()
@@ -199,7 +199,7 @@ class Supervision:
             seen = states.looked_at(state, now)
             if seen is not state:
                 self._states[name] = seen
-                logger.warning("part %s: %s", name, states.trouble(seen, now, clock.now()))
+                logger.warning("part %s: %s", name, states.problem(seen, now, clock.now()))
 
     def _show(self) -> None:
         self._file.write(states.snapshot(os.getpid(), self._states.values()))

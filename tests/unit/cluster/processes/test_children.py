@@ -29,7 +29,7 @@ def ended(child: Child) -> str:
     ("status", "text"),
     [(0, "exit code 0"), (3 << 8, "exit code 3"), (9, "killed by SIGKILL"), (15, "killed by SIGTERM")],
 )
-def test_end_is_told_in_words(status: int, text: str) -> None:
+def test_end_of_child_is_described(status: int, text: str) -> None:
     assert how_it_ended(status) == text
 
 

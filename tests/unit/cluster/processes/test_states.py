@@ -1,4 +1,4 @@
-"""Restarts, silence and trouble of a part's process."""
+"""Restarts, silence and problem of a part's process."""
 
 from __future__ import annotations
 
@@ -67,8 +67,8 @@ def test_silence_is_seen_after_its_time_and_ends_with_a_sign() -> None:
     silent = states.looked_at(state, 12.5)
     assert silent.silent_since == 10.0
     assert states.looked_at(silent, 20.0) is silent
-    assert states.trouble(silent, 20.0, NOON) == "not responding since 2026-01-01T11:59:50Z"
-    assert states.trouble(states.alive(silent, 20.5), 20.5, NOON) == ""
+    assert states.problem(silent, 20.0, NOON) == "not responding since 2026-01-01T11:59:50Z"
+    assert states.problem(states.alive(silent, 20.5), 20.5, NOON) == ""
 
 
 def test_part_without_a_process_is_not_silent() -> None:
@@ -76,7 +76,7 @@ def test_part_without_a_process_is_not_silent() -> None:
     assert states.looked_at(state, 1000.0) is state
 
 
-TROUBLES = [
+PROBLEMS = [
     (NEW, ""),
     (states.begun(NEW, 7, 0.0), ""),
     (started(), ""),
@@ -96,10 +96,10 @@ TROUBLES = [
 ]
 
 
-@pytest.mark.parametrize(("state", "text"), TROUBLES)
-def test_trouble_is_one_line(state: PartState, text: str) -> None:
+@pytest.mark.parametrize(("state", "text"), PROBLEMS)
+def test_problem_of_part_is_one_line(state: PartState, text: str) -> None:
     now = max(state.next_start - states.restart_seconds(state.failures), 0.0)
-    assert states.trouble(state, now, NOON) == text
+    assert states.problem(state, now, NOON) == text
 
 
 def test_exit_during_a_stop_is_final() -> None:

@@ -134,7 +134,7 @@ def test_part_that_cannot_start_says_why_and_ends_the_start(ground: Ground) -> N
         ground.supervision.wait_ready(20)
 
 
-def test_part_that_dies_as_it_starts_ends_the_start(ground: Ground) -> None:
+def test_first_exit_before_serving_fails_the_start(ground: Ground) -> None:
     ground.mains["control"] = lambda reporter: 1
     ground.supervision.start_all()
     with pytest.raises(StartFailure, match="part control did not start: exit code 1"):
