@@ -1,4 +1,4 @@
-"""Write ``apiserver/http/protobuf_fields.json``: the number of each field in Kubernetes' protobuf.
+"""Write ``machinery/encoding/protobuf_fields.json``: the number of each field in Kubernetes' protobuf.
 
 The messages come from the ``generated.proto`` of each API group. Only the groups that Podling serves are
 kept, and of each field its number, JSON name and type. A ``.proto`` file does not say which scalars are
@@ -21,7 +21,7 @@ from podling.machinery.scheme import RESOURCES, module_of
 from tools import go_source
 from tools.go_source import ProtoField
 
-TARGET = Path(__file__).resolve().parents[1] / "src/podling/apiserver/http/protobuf_fields.json"
+TARGET = Path(__file__).resolve().parents[1] / "src/podling/machinery/encoding/protobuf_fields.json"
 
 _MACHINERY = "k8s.io/apimachinery/pkg/"
 _OWN_REPOSITORIES = {

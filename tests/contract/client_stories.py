@@ -16,6 +16,7 @@ from podling.apiserver.auth.pki import Pki
 from podling.apiserver.auth.tokens import Tokens
 from podling.apiserver.socket.server import SocketServer
 from podling.client.base import Client, WatchEvent, WatchEventType
+from podling.client.component_reports import ComponentReports
 from podling.client.http import HttpClient
 from podling.client.local import LocalClient
 from podling.client.socket_backend import SocketBackend
@@ -46,13 +47,13 @@ async def over_unix_socket(story: Story, folder: Path) -> None:
 
 @asynccontextmanager
 async def socket_backend(
-    cluster: ControlPlane, folder: Path
+    cluster: ControlPlane, folder: Path, reports: ComponentReports | None = None
 ) -> AsyncIterator[tuple[SocketServer, SocketBackend]]:
     """The cluster's API server on a Unix socket, and a backend that is connected to it."""
     server = SocketServer(cluster.server, folder / "api.sock")
     await server.start()
     try:
-        async with SocketBackend(server.path, "test") as backend:
+        async with SocketBackend(server.path, reports) as backend:
             await backend.connected()
             yield server, backend
     finally:

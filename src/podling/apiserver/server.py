@@ -47,9 +47,9 @@ from podling.apiserver.registry.eviction import Evictions
 from podling.apiserver.registry.internal_reads import StoredObjects
 from podling.apiserver.registry.registry import Registry
 from podling.apiserver.store_metrics import MeteredStore
-from podling.apiserver.task_metrics import SupervisedTasks
 from podling.client.local import LocalClient
 from podling.client.requests import SYSTEM, Target, User, WriteOptions
+from podling.client.task_metrics import SupervisedTasks
 from podling.machinery.errors import ApiError
 from podling.machinery.scheme import Resource, by_path, resource_of
 from podling.store.base import Store

@@ -23,8 +23,9 @@ from podling import clock, ids
 from podling.api.meta_v1 import DeleteOptions, Status
 from podling.client import messages
 from podling.client.base import Listing, Unreachable, WatchEvent
+from podling.client.component_reports import BEAT_SECONDS, METRICS, ComponentReports
 from podling.client.requests import ListOptions, Patch, Target, User, WriteOptions
-from podling.client.socket_connection import Answering, SocketConnection, Stream
+from podling.client.socket_connection import SocketConnection, Stream
 from podling.client.socket_watch import WINDOW_BYTES, SocketWatch
 from podling.client.unix_sockets import connect
 from podling.machinery.encoding import codec
@@ -50,16 +51,12 @@ class SocketBackend:
 
     Args:
         path: the API server's socket.
-        component: names this process to the server and to people.
-        answering: how this process answers requests of the server, by verb.
+        reports: the components of this process, for the server to show.
     """
 
-    def __init__(
-        self, path: Path | str, component: str = "", answering: dict[str, Answering] | None = None
-    ) -> None:
+    def __init__(self, path: Path | str, reports: ComponentReports | None = None) -> None:
         self.path = str(path)
-        self._component = component
-        self._answering = answering or {}
+        self._reports = reports or ComponentReports("")
         self._connection: SocketConnection | None = None
         self._open = asyncio.Event()
         self._why = "not connected yet"
@@ -202,19 +199,26 @@ class SocketBackend:
             self._connection = connection
             self._open.set()
             try:
-                await connection.wait_closed()
+                await self._stay(connection)
             finally:
                 self._why = str(connection.unreachable())
                 self._connection = None
                 self._open.clear()
             log.warning("lost the connection: %s", self._why)
 
+    async def _stay(self, connection: SocketConnection) -> None:
+        """Send signs of life until the connection is lost."""
+        while connection.is_open:
+            connection.send(messages.Beat(self._reports.errors()))
+            await asyncio.wait([connection.lost], timeout=BEAT_SECONDS)
+        await connection.wait_closed()
+
     async def _connect(self) -> SocketConnection:
         """Return a connection that the server has welcomed. Raises ``OSError`` and ``Unreachable``."""
         loop = asyncio.get_running_loop()
-        connected = await connect(self.path)
+        connected, reports = await connect(self.path), self._reports
         _, connection = await loop.create_unix_connection(
-            lambda: SocketConnection(self.path, self._component, self._answering), sock=connected
+            lambda: SocketConnection(self.path, reports.name, {METRICS: reports.metrics}), sock=connected
         )
         try:
             async with asyncio.timeout(WELCOME_SECONDS):

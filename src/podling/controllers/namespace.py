@@ -235,7 +235,7 @@ class NamespaceController(Controller):
 
     async def _delete_elsewhere(self, namespace: str, remains: Remains) -> None:
         """Request the deletion of the objects of aggregated API servers."""
-        for resource in self._others.resources():
+        for resource in await self._others.resources():
             if not resource.namespaced or not {"list", "delete"} <= set(resource.verbs):
                 continue
             try:

@@ -1,6 +1,7 @@
 """The protocol to delete the objects of aggregated API servers when their namespace is deleted.
 
-The API server implements it for the servers behind APIServices; other control planes have none.
+The API server implements it for the servers behind APIServices, ``client.other_apis`` for components in other
+processes; other control planes have none.
 """
 
 from __future__ import annotations
@@ -13,9 +14,9 @@ from podling.machinery.resource import Resource
 
 
 class OtherApis(Protocol):
-    """Everything but ``resources`` raises ``ApiError``."""
+    """All raise ``ApiError``, and ``Unreachable`` if the API server is in another process."""
 
-    def resources(self) -> Sequence[Resource]:
+    async def resources(self) -> Sequence[Resource]:
         """Return the resources of aggregated API servers that answer, each in one version."""
         ...
 
@@ -31,7 +32,7 @@ class OtherApis(Protocol):
 class NoOtherApis:
     """There are none."""
 
-    def resources(self) -> Sequence[Resource]:
+    async def resources(self) -> Sequence[Resource]:
         return ()
 
     async def list(self, resource: Resource, namespace: str) -> Sequence[ApiObject]:

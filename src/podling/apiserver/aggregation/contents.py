@@ -7,21 +7,14 @@ from collections.abc import Sequence
 import msgspec
 from msgspec import Struct
 
-from podling.api.meta_v1 import DeleteOptions, ObjectMeta, Status
+from podling.api.meta_v1 import DeleteOptions, Status
 from podling.apiserver.aggregation.api_services import Aggregation
+from podling.client.other_apis import Content
 from podling.client.requests import User
 from podling.machinery import errors
 from podling.machinery.encoding import codec
 from podling.machinery.errors import ApiError
 from podling.machinery.resource import Resource
-
-
-class Content(Struct, frozen=True, kw_only=True, rename="camel"):
-    """The common fields of any server's object; in a list, it may omit its kind."""
-
-    kind: str = ""
-    api_version: str = ""
-    metadata: ObjectMeta = msgspec.field(default_factory=lambda: ObjectMeta())
 
 
 class _Listing(Struct, frozen=True):
@@ -34,7 +27,7 @@ class OtherContents:
     def __init__(self, aggregation: Aggregation, user: User) -> None:
         self._aggregation, self._user = aggregation, user
 
-    def resources(self) -> Sequence[Resource]:
+    async def resources(self) -> Sequence[Resource]:
         """Return the resources of aggregated API servers, each in the first of its versions."""
         first: dict[tuple[str, str], Resource] = {}
         for each in self._aggregation.resources():

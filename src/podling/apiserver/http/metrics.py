@@ -174,6 +174,13 @@ class Collector(Protocol):
         ...
 
 
+@runtime_checkable
+class RemoteCollector(Protocol):
+    """A ``Collector`` that reads its families elsewhere, before they are collected."""
+
+    async def refresh(self) -> None: ...
+
+
 class _Collected:
     """Metric families that were collected already, in the interface that the library expects."""
 
@@ -185,14 +192,30 @@ class _Collected:
 
 
 def _merged(families: Iterable[Any]) -> list[Any]:
-    """Return each family once: several components may count under one name, with labels of their own."""
+    """Return each family once: several components and processes may count under one name."""
     found: dict[str, Any] = {}
     for family in families:
         if family.name in found:
-            found[family.name].samples.extend(family.samples)
+            _add(found[family.name], family)
         else:
             found[family.name] = family
     return list(found.values())
+
+
+def _add(family: Any, other: Any) -> None:
+    """Add the samples of ``other`` to ``family``; those with the same labels are summed."""
+    places = {_series(sample): place for place, sample in enumerate(family.samples)}
+    for sample in other.samples:
+        place = places.get(_series(sample))
+        if place is None:
+            family.samples.append(sample)
+        else:
+            held = family.samples[place]
+            family.samples[place] = held._replace(value=held.value + sample.value)
+
+
+def _series(sample: Any) -> tuple[str, frozenset[tuple[str, str]]]:
+    return sample.name, frozenset(sample.labels.items())
 
 
 def exposition(families: Sequence[Any], *, process: bool = True) -> bytes:

@@ -207,6 +207,8 @@ class Documents:
         own = collectors is self._collectors
         families = []
         for collector in collectors():
+            if isinstance(collector, metrics.RemoteCollector):
+                await collector.refresh()
             for family in collector.collect():
                 families.append(family)
                 await clock.sleep(0)  # others get a turn

@@ -12,11 +12,11 @@ from aiohttp import web
 from podling import clock, turns
 from podling.api.meta_v1 import DeleteOptions, ListMeta, Status
 from podling.apiserver.http import options as request_options
-from podling.apiserver.http import protobuf, replies
+from podling.apiserver.http import replies
 from podling.apiserver.http.exchange import HttpRequest
 from podling.apiserver.http.list_cache import KeptLists
 from podling.apiserver.http.metrics import RequestMetrics
-from podling.apiserver.http.negotiation import ACCEPTED, JSON, PLAIN, Form, Wanted, check_form, negotiate
+from podling.apiserver.http.negotiation import JSON, PLAIN, Form, Wanted, check_form, negotiate
 from podling.apiserver.http.replies import reply_object
 from podling.apiserver.http.representations import Renderer, size_of
 from podling.apiserver.http.resource_paths import Parsed
@@ -30,10 +30,9 @@ from podling.apiserver.registry.registry import Registry
 from podling.client.base import PatchType
 from podling.client.requests import Patch, Target, User, WriteOptions
 from podling.machinery import errors, tables
-from podling.machinery.encoding import codec, intake
-from podling.machinery.encoding.body_limits import VALUES_MAX, VALUES_OF_DEFINITIONS_MAX
-from podling.machinery.encoding.custom import CustomObject, CustomResource, is_custom
-from podling.machinery.encoding.mismatch import Mismatch
+from podling.machinery.encoding import codec
+from podling.machinery.encoding.custom import CustomObject, CustomResource
+from podling.machinery.encoding.request_bodies import read_object, read_options, values_max
 from podling.machinery.encoding.status_json import status_json
 from podling.machinery.scheme import Resource, type_of
 from podling.store.base import Entry
@@ -41,8 +40,6 @@ from podling.turns import SHORT_BYTES
 
 ENCODED_AT_ONCE = 50
 """Deleted objects that are encoded in one piece, for the response."""
-
-DEFINITION = "CustomResourceDefinition"
 
 WRITES = ("create", "update", "patch", "delete")
 PATCH_TYPES = {each.value: each for each in PatchType}
@@ -164,7 +161,7 @@ class ObjectRequests:
             raise errors.unsupported_media_type(list(PATCH_TYPES))
         options = _write_options(request, "patch", patch_type)
         data = await request.read()
-        most = VALUES_OF_DEFINITIONS_MAX if target.resource.kind == DEFINITION else VALUES_MAX
+        most = values_max(target.resource.kind)
         body = await self._bodies.read(data, codec.read_body, media_type, "", most)
         await self._registry.turns.wait(len(data))
         code = self._code_of_change(target)
@@ -205,9 +202,11 @@ class ObjectRequests:
         content_type = request.headers.get("Content-Type", JSON)
         data = await request.read()
         if len(data) < LARGE_BYTES:
-            body, found = _object(data, content_type, kind, options.field_validation)
+            body, found = read_object(data, content_type, kind, options.field_validation)
         else:
-            body, found = await self._bodies.read(data, _object, content_type, kind, options.field_validation)
+            body, found = await self._bodies.read(
+                data, read_object, content_type, kind, options.field_validation
+            )
             await self._registry.turns.wait(len(data))
         options.warnings.extend(found)
         return body
@@ -218,7 +217,9 @@ class ObjectRequests:
         data = await request.read()
         if not data:
             return None
-        return await self._bodies.read(data, _delete_options, request.headers.get("Content-Type", JSON))
+        content_type = request.headers.get("Content-Type", JSON)
+        options: DeleteOptions = await self._bodies.read(data, read_options, content_type, DeleteOptions)
+        return options
 
     def _write_answer(self, request: HttpRequest, *, tables: bool = True) -> Wanted:
         """Return the form of a write's answer. Checked before the write, so that a 406 stores nothing."""
@@ -265,31 +266,3 @@ def body_type(target: Target) -> type[Any]:
     if isinstance(target.resource, CustomResource) and part.kind == target.resource.kind:
         return target.resource.type
     return type_of(part.group, part.version, part.kind)
-
-
-def _object(data: bytes, content_type: str, kind: type[Any], field_validation: str) -> tuple[Any, list[str]]:
-    read = codec.read_body if is_custom(kind) else read_any
-    most = VALUES_OF_DEFINITIONS_MAX if kind.__name__ == DEFINITION and not is_custom(kind) else VALUES_MAX
-    return codec.convert(read(data, content_type, kind.__name__, most), kind, field_validation)
-
-
-def read_any(data: bytes, content_type: str, kind: str = "", values_max: int = VALUES_MAX) -> codec.Body:
-    """Return a body in any media type that is served. Raises 415 for others, 400 for malformed ones."""
-    if content_type == JSON:
-        return codec.read_body(data, content_type, kind, values_max)
-    if content_type.startswith(protobuf.MEDIA_TYPE):
-        return protobuf.read_protobuf(data, values_max)
-    if content_type.partition(";")[0].strip().lower() not in ("", *ACCEPTED):
-        raise errors.unsupported_media_type((*ACCEPTED, protobuf.MEDIA_TYPE))
-    return codec.read_body(data, content_type, kind, values_max)
-
-
-def _delete_options(data: bytes, content_type: str) -> DeleteOptions:
-    body = read_any(data, content_type)
-    kind = body.value.get("kind") if isinstance(body.value, dict) else None
-    if kind not in (None, "", "DeleteOptions"):
-        raise errors.bad_request("decoded object cannot be converted to DeleteOptions")
-    try:
-        return intake.read(body, DeleteOptions, "Ignore")[0]
-    except Mismatch as error:
-        raise errors.bad_request(str(error)) from None

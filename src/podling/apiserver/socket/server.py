@@ -10,7 +10,9 @@ from pathlib import Path
 
 from podling.apiserver.server import ApiServer
 from podling.apiserver.socket.calls import Calls
+from podling.apiserver.socket.components import ConnectedComponents
 from podling.apiserver.socket.connection import Connection
+from podling.apiserver.socket.other_apis import OtherApiVerbs
 from podling.apiserver.socket.session import ExtraVerb
 from podling.client import messages, unix_sockets
 
@@ -19,6 +21,9 @@ SHUTDOWN_SECONDS = 5.0
 
 class SocketServer:
     """Serves an API server to the processes of its own user on this machine.
+
+    ``components`` has the state of the processes that are connected, and shows their metrics with the API
+    server's.
 
     Args:
         path: the socket; an old one is replaced, so a lock must keep others from serving the same path.
@@ -29,7 +34,9 @@ class SocketServer:
         self.registry = api.registry
         self.store = api.store
         self.calls = Calls(api.registry, api.catalogue)
-        self.extras: Mapping[str, ExtraVerb] = {}
+        self.extras: Mapping[str, ExtraVerb] = OtherApiVerbs(api).verbs()
+        self.components = ConnectedComponents(api.components)
+        api.count(self.components)
         self._listener: asyncio.Server | None = None
         self._connections: dict[Connection, None] = {}
 
@@ -54,6 +61,8 @@ class SocketServer:
 
     def closed(self, connection: Connection) -> None:
         self._connections.pop(connection, None)
+        self.components.ended(connection)
 
     def beat(self, connection: Connection, beat: messages.Beat) -> None:
         """Take a sign of life."""
+        self.components.beat(connection, beat.errors)

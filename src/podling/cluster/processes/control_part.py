@@ -8,6 +8,7 @@ from contextlib import AsyncExitStack
 from functools import partial
 
 from podling.apiserver.auth.pki import Pki
+from podling.client.component_reports import ComponentReports
 from podling.client.local import LocalClient
 from podling.client.socket_backend import SocketBackend
 from podling.cluster.control_plane import ControlPlane
@@ -27,7 +28,7 @@ class ControlPart:
     async def start(self) -> Started:
         """Start the loops once the API server answers."""
         found = self._surroundings
-        backend = SocketBackend(found.directory.socket, found.part.name)
+        backend = SocketBackend(found.directory.socket, ComponentReports(found.part.name))
         await self._stack.enter_async_context(backend)
         await backend.connected()
         control = ControlPlane(found.directory, found.settings, Pki(found.directory.pki))

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from contextlib import AsyncExitStack
 
 from podling.apiserver.auth.pki import Pki
+from podling.client.component_reports import ComponentReports
 from podling.client.local import LocalClient
 from podling.client.socket_backend import SocketBackend
 from podling.cluster.local_nodes import node_plans
@@ -27,7 +28,7 @@ class NodePart:
     async def start(self) -> Started:
         """Start the nodes once the API server answers."""
         found = self._surroundings
-        backend = SocketBackend(found.directory.socket, found.part.name)
+        backend = SocketBackend(found.directory.socket, ComponentReports(found.part.name))
         await self._stack.enter_async_context(backend)
         await backend.connected()
         pki = Pki(found.directory.pki)

@@ -23,11 +23,15 @@ from podling.apiserver.aggregation.backend import without_ours
 from podling.apiserver.app import HttpServer, Serving, tls_context
 from podling.apiserver.auth.pki import Pki
 from podling.apiserver.server import ApiServer
-from podling.client.base import WatchEventType
+from podling.apiserver.socket.server import SocketServer
+from podling.client.base import Client, WatchEventType
 from podling.client.local import LocalClient
+from podling.client.other_apis import SocketOtherApis
 from podling.client.requests import User
+from podling.client.socket_backend import SocketBackend
 from podling.cluster.components import CONTROLLER_MANAGER
 from podling.controllers.namespace import NamespaceController
+from podling.controllers.other_apis import OtherApis
 from podling.machinery.conditions import find
 from podling.node.machine import primary_address
 from podling.store.memory import MemoryStore
@@ -292,16 +296,33 @@ async def test_a_server_that_is_not_there(tmp_path: Path) -> None:
         assert said == (503, "text/plain; charset=utf-8", b"service unavailable\n")
 
 
+@asynccontextmanager
+async def other_apis(api: ApiServer, folder: Path, where: str) -> AsyncIterator[tuple[Client, OtherApis]]:
+    """The client and the reader of aggregated servers that a controller has, by where it runs."""
+    if where == "in process":
+        yield api.client(), api.other_contents(CONTROLLER_MANAGER)
+        return
+    server = SocketServer(api, folder / "api.sock")
+    await server.start()
+    async with SocketBackend(server.path) as backend:
+        await backend.connected()
+        yield LocalClient(backend), SocketOtherApis(backend, CONTROLLER_MANAGER)
+    await server.stop()
+
+
 @real
-async def test_a_namespace_takes_along_what_it_keeps(tmp_path: Path) -> None:
+@pytest.mark.parametrize("where", ["in process", "in another process"])
+async def test_a_namespace_takes_along_what_it_keeps(tmp_path: Path, where: str) -> None:
     pki = Pki(tmp_path)
     async with far_server(pki) as (far, port), near_server(pki) as (api, _):
         client = api.client()
         await register(client, pki, port)
         await condition(client, "True")
         made = (await client.create(Namespace(metadata=ObjectMeta(name="sky")))).metadata
-        others = api.other_contents(CONTROLLER_MANAGER)
-        async with running(client, partial(NamespaceController, others=others)):
+        async with (
+            other_apis(api, tmp_path, where) as (remote, others),
+            running(remote, partial(NamespaceController, others=others)),
+        ):
             await client.delete(Namespace, "sky")
             async for event in client.watch(Namespace, resource_version=made.resource_version or ""):
                 if event.type is WatchEventType.DELETED:
@@ -315,7 +336,8 @@ async def test_a_namespace_takes_along_what_it_keeps(tmp_path: Path) -> None:
 
 
 @real
-async def test_a_namespace_stays_while_it_cannot_be_emptied(tmp_path: Path) -> None:
+@pytest.mark.parametrize("where", ["in process", "in another process"])
+async def test_a_namespace_stays_while_it_cannot_be_emptied(tmp_path: Path, where: str) -> None:
     pki = Pki(tmp_path)
     async with far_server(pki) as (far, port), near_server(pki) as (api, _):
         client = api.client()
@@ -323,8 +345,10 @@ async def test_a_namespace_stays_while_it_cannot_be_emptied(tmp_path: Path) -> N
         await condition(client, "True")
         del far.kept["rings"]  # requests for them fail
         made = (await client.create(Namespace(metadata=ObjectMeta(name="sky")))).metadata
-        others = api.other_contents(CONTROLLER_MANAGER)
-        async with running(client, partial(NamespaceController, others=others)):
+        async with (
+            other_apis(api, tmp_path, where) as (remote, others),
+            running(remote, partial(NamespaceController, others=others)),
+        ):
             await client.delete(Namespace, "sky")
             async for event in client.watch(Namespace, resource_version=made.resource_version or ""):
                 failure = find(event.object.status.conditions, "NamespaceDeletionContentFailure")

@@ -6,9 +6,9 @@ import json
 
 import pytest
 
-from podling.apiserver.http.protobuf import read_protobuf
 from podling.machinery.encoding.bodies import JSON, YAML, read_body
 from podling.machinery.encoding.body_limits import VALUES_MAX, VALUES_OF_DEFINITIONS_MAX
+from podling.machinery.encoding.protobuf import read_protobuf
 from podling.machinery.errors import ApiError
 
 SEVERAL_CHUNKS = 300_000

@@ -6,7 +6,7 @@ import pytest
 
 from podling import clock
 from podling.apiserver.http.metrics import exposition
-from podling.apiserver.task_metrics import SupervisedTasks
+from podling.client.task_metrics import SupervisedTasks
 from podling.supervisor import Supervisor
 
 

@@ -15,9 +15,9 @@ import pytest
 
 from podling.api.coordination_v1 import Lease
 from podling.api.core_v1 import Pod
-from podling.apiserver.http.protobuf import MAGIC, _tables, read_protobuf
 from podling.machinery.encoding.codec import convert
 from podling.machinery.encoding.mismatch import Mismatch
+from podling.machinery.encoding.protobuf import MAGIC, _tables, read_protobuf
 from podling.machinery.encoding.shapes import fields_of
 from podling.machinery.errors import ApiError
 from podling.machinery.scheme import RESOURCES

@@ -53,7 +53,7 @@ class Malformed(ValueError):
 
 @cache
 def _tables() -> Mapping[str, Mapping[int, Field]]:
-    text = (resources.files("podling.apiserver.http") / "protobuf_fields.json").read_bytes()
+    text = (resources.files("podling.machinery.encoding") / "protobuf_fields.json").read_bytes()
     loaded: dict[str, dict[str, list[str]]] = json.loads(text)
     return {
         name: {int(number): (row[0], row[1], row[2]) for number, row in fields.items()}

@@ -1,0 +1,52 @@
+"""Worker processes end with their server."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+
+import pytest
+
+from podling import clock
+
+pytestmark = pytest.mark.asyncio(loop_factories=["real"])
+
+SERVER = """
+import asyncio, sys
+from podling.apiserver.compute.pool import Pool, PoolLimits
+from tests.support import compute_jobs as jobs
+
+
+async def main():
+    pool = Pool(PoolLimits(job_seconds=600))
+    print((await pool.run(jobs.process_id, lambda notes: b"")).decode(), flush=True)
+    await pool.run(jobs.be_stuck, lambda notes: b"")
+
+asyncio.run(main())
+"""
+
+
+async def _has_ended(pid: int) -> bool:
+    for _ in range(100):
+        try:
+            os.kill(pid, 0)
+        except ProcessLookupError:
+            return True
+        await clock.sleep(0.05)
+    return False
+
+
+async def test_busy_worker_ends_with_a_killed_server() -> None:
+    server = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-c", SERVER),
+        stdout=asyncio.subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+    )
+    assert server.stdout is not None
+    worker = int(await server.stdout.readline())
+    await clock.sleep(0.1)
+    server.send_signal(signal.SIGKILL)
+    await server.wait()
+    assert await _has_ended(worker)
