@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import uvloop
 
 from podling.sim.loop import run
 from tests.contract.client_stories import Play, Story, in_process, over_tls, over_unix_socket
@@ -25,7 +26,7 @@ def play(request: pytest.FixtureRequest, tmp_path: Path) -> Play:
     over = over_tls if request.param == "over TLS" else over_unix_socket
 
     def real(story: Story) -> None:
-        with asyncio.Runner() as runner:
+        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:  # as a cluster runs
             runner.run(over(story, tmp_path))
 
     return real

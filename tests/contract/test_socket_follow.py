@@ -17,6 +17,9 @@ from podling.testing import ControlPlane, memory_cluster
 from tests.contract.client_stories import DEADLINE_SECONDS, config_map, socket_backend
 
 
+pytestmark = pytest.mark.asyncio(loop_factories=["real", "uvloop"])
+
+
 @pytest.fixture
 async def cluster() -> AsyncIterator[ControlPlane]:
     async with memory_cluster() as running, asyncio.timeout(DEADLINE_SECONDS):
