@@ -20,7 +20,6 @@ from podling.machinery.histograms import Histogram, counters, histograms
 from podling.testing import ControlPlane, memory_cluster
 from tests.contract.client_stories import DEADLINE_SECONDS, serving, socket_backend
 
-
 pytestmark = pytest.mark.asyncio(loop_factories=["real", "uvloop"])
 
 

@@ -16,7 +16,6 @@ from podling.store.base import Page
 from podling.testing import ControlPlane, memory_cluster
 from tests.contract.client_stories import DEADLINE_SECONDS, config_map, socket_backend
 
-
 pytestmark = pytest.mark.asyncio(loop_factories=["real", "uvloop"])
 
 
