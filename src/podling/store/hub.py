@@ -95,6 +95,12 @@ class Hub:
         for channel in tuple(self._channels.values()):
             channel.close()
 
+    def cut_off(self) -> None:
+        """Cut off every watch, and open none any more: other contents take the place of these."""
+        self._closed = True
+        for channel in tuple(self._channels.values()):
+            channel.cut_off()
+
     def _release(self, prefix: str) -> Callable[[], None]:
         def release() -> None:
             self._touched.pop(self._channels.pop(prefix), None)
@@ -210,6 +216,10 @@ class _Channel:
     def close(self) -> None:
         for watch in tuple(self._watches):
             watch.close()
+
+    def cut_off(self) -> None:
+        for watch in tuple(self._watches):
+            watch.cut_off()
 
 
 class _Watch:

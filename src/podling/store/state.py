@@ -7,7 +7,7 @@ here. ``put_event`` and ``delete_event`` decide whether a write may happen and w
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from heapq import merge
 from itertools import islice
 from typing import Any
@@ -36,11 +36,17 @@ class State:
     ) -> None:
         self._entries: dict[str, Entry] = {}
         self._keys = SortedKeys()
+        self.history = History(compacted)
+        self.hub = Hub(self.history, watch_capacity)
+        self.publish: Callable[[int], object] | None = None
+        """Called with the newest revision before a change is acknowledged or read."""
+        self.restore(entries)
+
+    def restore(self, entries: Iterable[Entry]) -> None:
+        """Add entries that were there before history begins."""
         for entry in entries:
             self._entries[entry.key] = entry
             self._keys.add(entry.key)
-        self.history = History(compacted)
-        self.hub = Hub(self.history, watch_capacity)
 
     def get(self, key: str) -> Entry | None:
         return self._entries.get(key)
@@ -95,6 +101,8 @@ class State:
                     self._keys.add(entry.key)
                 self._entries[entry.key] = entry
             self.hub.publish(event)
+        if self.publish is not None:
+            self.publish(self.history.revision)
         self.hub.wake()
 
     def compact(self, revision: int) -> None:
@@ -136,6 +144,11 @@ class CommittedReads:
     @property
     def revision(self) -> int:
         return self._state.history.revision
+
+    def publish_revision(self, publish: Callable[[int], object]) -> None:
+        """Call ``publish`` with the revision, now and before each change is acknowledged or read."""
+        publish(self.revision)
+        self._state.publish = publish
 
     @property
     def compacted(self) -> int:
