@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from podling.apiserver.socket import store_stream
 from podling.client.messages import Changes, Snapshot
 from podling.client.socket_backend import SocketBackend
-from podling.client.store_follow import RevisionReader, follow
+from podling.client.store_follow import follow
 from podling.machinery.errors import ApiError, is_expired
 from podling.store.base import Page
 from podling.testing import ControlPlane, memory_cluster
@@ -38,13 +39,13 @@ class Copy:
         self.values: dict[str, tuple[int, int, bytes]] = {}
         self.revision = 0
 
-    def take(self, part: Snapshot | Changes) -> bool:
-        """Take in a part; return whether the copy is complete."""
+    def take(self, part: Snapshot | Changes) -> None:
+        """Take in a part."""
         if isinstance(part, Snapshot):
             self.revision = part.revision
             for entry in part.entries:
                 self.values[entry.key] = entry.create_revision, entry.revision, entry.value
-            return part.last
+            return
         for event in part.events:
             found = event.entry
             assert found.revision > self.revision
@@ -55,7 +56,6 @@ class Copy:
                 self.values[found.key] = found.create_revision, found.revision, found.value
         assert part.progress >= self.revision
         self.revision = part.progress
-        return True
 
 
 def content(page: Page) -> dict[str, tuple[int, int, bytes]]:
@@ -66,8 +66,8 @@ async def test_follower_has_what_the_store_has(cluster: ControlPlane, backend: S
     for number in range(20):
         await cluster.client.create(config_map(f"before-{number}", text="x" * 50_000))
     copy, parts = Copy(), follow(backend)
-    while not copy.take(await anext(parts)):
-        pass
+    while copy.revision < cluster.store.revision:
+        copy.take(await anext(parts))
     assert copy.values == content(await cluster.store.list("/registry/"))
     for number in range(20):
         await cluster.client.create(config_map(f"after-{number}"))
@@ -82,8 +82,8 @@ async def test_follower_continues_after_a_revision(cluster: ControlPlane, backen
     start = cluster.store.revision
     await cluster.client.create(config_map("a"))
     parts = follow(backend, start)
-    part = await anext(parts)
-    assert isinstance(part, Changes)
+    while not (isinstance(part := await anext(parts), Changes) and part.events):
+        pass
     assert [event.entry.key for event in part.events] == ["/registry/configmaps/default/a"]
     assert part.progress == cluster.store.revision
     await parts.aclose()
@@ -105,26 +105,35 @@ async def test_start_in_the_future_expires(cluster: ControlPlane, backend: Socke
     assert is_expired(gone.value)
 
 
-async def test_changes_arrive_before_the_revision_that_they_made(
+async def test_follower_gets_the_history_that_the_store_keeps(
     cluster: ControlPlane, backend: SocketBackend
 ) -> None:
-    copy, parts = Copy(), follow(backend)
-    while not copy.take(await anext(parts)):
-        pass
-    revisions = RevisionReader(backend)
-    for number in range(50):
-        await cluster.client.create(config_map(f"m{number}"))
-        revision = await revisions.read()
-        assert revision == cluster.store.revision
-        while copy.revision < revision:
-            # The changes were sent before the answer, so they are read without waiting.
-            async with asyncio.timeout(0):
-                copy.take(await anext(parts))
+    await cluster.client.create(config_map("a"))
+    await cluster.store.compact(cluster.store.revision)
+    oldest = cluster.store.revision
+    await cluster.client.create(config_map("b"))
+    await cluster.client.delete(type(config_map("")), "a", "default")
+    parts = follow(backend)
+    snapshot = await anext(parts)
+    assert isinstance(snapshot, Snapshot)
+    assert (snapshot.revision, snapshot.newest, snapshot.last) == (oldest, cluster.store.revision, True)
+    assert "/registry/configmaps/default/a" in {each.key for each in snapshot.entries}
+    beat, changes = await anext(parts), await anext(parts)
+    assert isinstance(beat, Changes)
+    assert (beat.events, beat.progress, beat.compacted) == ([], oldest, oldest)
+    assert isinstance(changes, Changes)
+    keys = [(event.deleted, event.entry.key.rpartition("/")[2]) for event in changes.events]
+    assert keys == [(False, "b"), (True, "a")]
     await parts.aclose()
 
 
-async def test_readers_of_the_revision_share_a_request(cluster: ControlPlane, backend: SocketBackend) -> None:
-    revisions, before = RevisionReader(backend), backend.connection().new_id()
-    found = await asyncio.gather(*(revisions.read() for _ in range(100)))
-    assert set(found) == {cluster.store.revision}
-    assert backend.connection().new_id() == before + 2
+async def test_compaction_is_sent_at_the_next_beat(
+    cluster: ControlPlane, backend: SocketBackend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store_stream, "BEAT_SECONDS", 0.001)
+    parts = follow(backend, cluster.store.revision)
+    await anext(parts)
+    await cluster.store.compact(cluster.store.revision)
+    while not (isinstance(part := await anext(parts), Changes) and part.compacted == cluster.store.revision):
+        pass
+    await parts.aclose()

@@ -133,7 +133,7 @@ class Extra(Struct, frozen=True, array_like=True, tag=12, gc=False):
 
 
 class Follow(Struct, frozen=True, array_like=True, tag=13, gc=False):
-    """Send the whole store (``Snapshot``), then each of its changes (``Changes``).
+    """Send the whole store (``Snapshot``) with its history, then each of its changes (``Changes``).
 
     With ``after`` only the changes after that revision; 410 if they are not kept any more.
     """
@@ -141,12 +141,6 @@ class Follow(Struct, frozen=True, array_like=True, tag=13, gc=False):
     id: int
     after: int | None
     window: int
-
-
-class Revision(Struct, frozen=True, array_like=True, tag=14, gc=False):
-    """Answer with the store's revision, after the changes up to it were sent to followers that keep up."""
-
-    id: int
 
 
 class Beat(Struct, frozen=True, array_like=True, tag=15):
@@ -231,20 +225,27 @@ class StoreEvent(Struct, frozen=True, array_like=True, gc=False):
 
 
 class Snapshot(Struct, frozen=True, array_like=True, tag=38, gc=False):
-    """A part of the store as of ``revision``."""
+    """A part of the store as of ``revision``, where its history begins; changes up to ``newest`` follow."""
 
     id: int
     revision: int
     entries: list[StoreEntry]
     last: bool
+    newest: int
 
 
 class Changes(Struct, frozen=True, array_like=True, tag=39, gc=False):
-    """Changes of the store, in the order of their revisions. All up to ``progress`` have been sent."""
+    """Changes of the store, in the order of their revisions. All up to ``progress`` have been sent.
+
+    At least one a second is sent, perhaps without changes. Only those say how far history is ``compacted``,
+    and why the last write failed (``Store.trouble``).
+    """
 
     id: int
     events: list[StoreEvent]
     progress: int
+    compacted: int = 0
+    trouble: str = ""
 
 
 class ServerRequest(Struct, frozen=True, array_like=True, tag=40, gc=False):
@@ -257,7 +258,7 @@ class ServerRequest(Struct, frozen=True, array_like=True, tag=40, gc=False):
 
 FromClient = (
     Hello | Get | List | Watch | Create | Update | Patch | Delete | DeleteCollection | Cancel | Credit
-    | Extra | Follow | Revision | Beat | ClientReply
+    | Extra | Follow | Beat | ClientReply
 )  # fmt: skip
 FromServer = Welcome | Reply | Failure | Items | Events | Ended | Snapshot | Changes | ServerRequest
 

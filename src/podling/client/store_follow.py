@@ -11,13 +11,11 @@ connection is lost; the reader then begins again, at best with ``after``: the re
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncGenerator
 
 from podling.client import messages
 from podling.client.messages import Changes, Snapshot
 from podling.client.socket_backend import SocketBackend
-from podling.client.socket_connection import SocketConnection
 
 WINDOW_BYTES = 4 * 1024 * 1024
 """Bytes of values that the server sends before the reader has taken some."""
@@ -44,30 +42,6 @@ async def follow(
                 taken = 0
     finally:
         stream.close()
-
-
-class RevisionReader:
-    """Reads the revision of the server's store, with one request for all readers in a turn of the loop.
-
-    A follower on the same connection has received every change up to a revision before it is returned here,
-    unless it reads too slowly.
-    """
-
-    def __init__(self, backend: SocketBackend) -> None:
-        self._backend = backend
-        self._request: asyncio.Future[messages.Reply] | None = None
-        self._sent_with: tuple[SocketConnection | None, int] = None, 0
-        """The connection, and the number of its writes, before which the request was not sent."""
-
-    async def read(self) -> int:
-        """Return a revision that the store had after this was called. Raises ``Unreachable``."""
-        connection = self._backend.connection()
-        request = self._request
-        if request is None or self._sent_with != (connection, connection.writes):
-            number = connection.new_id()
-            self._sent_with = connection, connection.writes
-            request = self._request = connection.request(number, messages.Revision(number))
-        return int((await asyncio.shield(request)).body)
 
 
 def _size(part: Snapshot | Changes) -> int:

@@ -82,7 +82,6 @@ class Session:
         self._whole: set[int] = set()
         """The requests that are not stopped half-way."""
         self._streams: dict[int, WatchStream | StoreStream] = {}
-        self._followers: dict[int, StoreStream] = {}
         self._takes: dict[type[Any], Callable[[Any], None]] = {
             messages.Get: self._get,
             messages.List: partial(self._start, self._calls.list),
@@ -96,7 +95,6 @@ class Session:
             messages.Credit: self._credit,
             messages.Extra: partial(self._start, self._extra),
             messages.Follow: self._follow,
-            messages.Revision: self._revision,
             messages.Beat: lambda beat: self._owner.beat(self._client, beat),
             messages.ClientReply: self._client.answered,
         }
@@ -203,7 +201,6 @@ class Session:
     def _follow(self, request: messages.Follow) -> None:
         stream = StoreStream(self._client, request.id, request.window, self._owner.store, request.after)
         self._open(request.id, stream)
-        self._followers[request.id] = stream
 
     def _open(self, number: int, stream: WatchStream | StoreStream) -> None:
         self._check_new(number)
@@ -215,7 +212,6 @@ class Session:
 
     def _stream_ended(self, number: int, _: asyncio.Task[None]) -> None:
         self._streams.pop(number, None)
-        self._followers.pop(number, None)
 
     def _check_new(self, number: int) -> None:
         if number in self._requests or number in self._streams:
@@ -232,11 +228,6 @@ class Session:
         stream = self._streams.get(credit.id)
         if stream is not None:
             stream.add_credit(credit.size)
-
-    def _revision(self, request: messages.Revision) -> None:
-        for follower in self._followers.values():
-            follower.push()
-        self._client.send(Reply(request.id, str(self._owner.store.revision).encode()))
 
     def _end_streams(self) -> None:
         for stream in tuple(self._streams.values()):

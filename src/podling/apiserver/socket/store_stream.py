@@ -1,11 +1,14 @@
-"""The store itself, for a process that keeps a copy: everything there is, then every change in order."""
+"""The store itself, for a process that keeps a copy: its contents and history, then every change in order.
+
+A snapshot is as of the oldest revision of which history is kept, and all changes since follow it. So a copy
+knows the same history as the store, and a client's watch may resume at either.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 from collections import deque
-from contextlib import suppress
 
 from podling.apiserver.socket.watch_stream import Outlet, Window
 from podling.client.frames import PIECE_BYTES
@@ -26,7 +29,10 @@ from podling.store.base import (
 
 log = logging.getLogger(__name__)
 
-PREFIX = "/registry/"
+EVERYTHING = ""
+"""The prefix of all keys."""
+BEAT_SECONDS = 1.0
+"""Something is sent at least this often, so that a copy notices a server that has stopped."""
 
 
 class StoreStream:
@@ -43,9 +49,8 @@ class StoreStream:
         self._watch: Watch | None = None
         self._pending: deque[Event] = deque()
         """Events that were taken from the watch and not sent."""
-        self._progress = 0
-        """The revision up to which all changes were sent."""
-        self._has_begun = False
+        self._compacted = 0
+        """The compaction that was sent."""
         self.task = asyncio.get_running_loop().create_task(self._run())
 
     def add_credit(self, size: int) -> None:
@@ -54,13 +59,6 @@ class StoreStream:
     def close(self) -> None:
         """End the stream."""
         self.task.cancel()
-
-    def push(self) -> None:
-        """Send the changes up to the present, as far as the client has capacity for them."""
-        if self._has_begun and self._watch is not None:
-            with suppress(WatchOverflow):  # the stream's task ends it
-                self._pending.extend(self._watch.ready())
-                self._send_pending(self._watch)
 
     async def _run(self) -> None:
         try:
@@ -78,35 +76,36 @@ class StoreStream:
 
     async def _send_all(self) -> None:
         if self._after is None:
-            page = await self._store.list(PREFIX)
-            self._watch = watch = self._store.watch(PREFIX, after=page.revision)
-            await self._send_snapshot(page.entries, page.revision)
-            self._progress = page.revision
+            oldest = self._store.compacted
+            self._watch = watch = self._store.watch(EVERYTHING, after=oldest)
+            page = await self._store.list(EVERYTHING, revision=oldest)
+            await self._send_snapshot(page.entries, oldest, self._store.revision)
         else:
-            self._watch = watch = self._store.watch(PREFIX, after=self._after)
-        self._has_begun = True
-        self.push()
+            self._watch = watch = self._store.watch(EVERYTHING, after=self._after)
+        self._beat()
         while True:
+            self._pending.extend(watch.ready())
             while self._pending:
                 await self._window.opened()
                 self._send_pending(watch)
             try:
-                event = await watch.__anext__()
+                async with asyncio.timeout(BEAT_SECONDS):
+                    self._pending.append(await watch.__anext__())
+            except TimeoutError:
+                self._beat()
             except StopAsyncIteration:
                 return
-            self._pending.append(event)
-            self._pending.extend(watch.ready())
 
-    async def _send_snapshot(self, entries: tuple[Entry, ...], revision: int) -> None:
+    async def _send_snapshot(self, entries: tuple[Entry, ...], revision: int, newest: int) -> None:
         part: list[StoreEntry] = []
         size = 0
         for entry in entries:
             if size >= PIECE_BYTES:
-                await self._send_part(Snapshot(self._number, revision, part, last=False), size)
+                await self._send_part(Snapshot(self._number, revision, part, last=False, newest=newest), size)
                 part, size = [], 0
             part.append(_entry(entry))
             size += len(entry.value)
-        await self._send_part(Snapshot(self._number, revision, part, last=True), size)
+        await self._send_part(Snapshot(self._number, revision, part, last=True, newest=newest), size)
 
     async def _send_part(self, part: Snapshot, size: int) -> None:
         self._outlet.send(part)
@@ -125,10 +124,18 @@ class StoreStream:
             progress = events[-1].entry.revision if self._pending else watch.progress
             self._outlet.send(Changes(self._number, events, progress))
             self._window.use(size)
-            self._progress = progress
-        if not self._pending and self._window.is_open and watch.progress > self._progress:
-            self._progress = watch.progress
-            self._outlet.send(Changes(self._number, [], self._progress))
+        if not self._pending and self._store.compacted != self._compacted:
+            self._beat()
+
+    def _beat(self) -> None:
+        """Send how the store is, though nothing has changed."""
+        store, self._compacted = self._store, self._store.compacted
+        progress = self._pending[0].revision - 1 if self._pending else self._progress()
+        self._outlet.send(Changes(self._number, [], progress, self._compacted, store.trouble))
+
+    def _progress(self) -> int:
+        assert self._watch is not None
+        return self._watch.progress
 
 
 def _entry(entry: Entry) -> StoreEntry:
