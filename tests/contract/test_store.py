@@ -25,13 +25,16 @@ from podling.store.base import (
 from podling.store.memory import MemoryStore
 from podling.store.sqlite import SqliteStore
 from tests.contract.store_model import StoreMachine, seen, stamped
+from tests.support.replicated_store import ReplicatedStore
 
 OpenStore = Callable[[int], Store]
 
 
-@pytest.fixture(params=["memory", "sqlite"])
-def open_store(request: pytest.FixtureRequest, tmp_path: Path) -> OpenStore:
+@pytest.fixture(params=["memory", "sqlite", "replica"])
+def open_store(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> OpenStore:
     """A function that opens an empty store whose watches may be so many events behind."""
+    if request.param == "replica":
+        return lambda watch_capacity: ReplicatedStore(monkeypatch, watch_capacity)
     if request.param == "memory":
         return lambda watch_capacity: MemoryStore(watch_capacity=watch_capacity)
     return lambda watch_capacity: SqliteStore(tmp_path / "store.db", watch_capacity=watch_capacity)
@@ -316,9 +319,45 @@ class SqliteMachine(StoreMachine):
             self.folder.cleanup()
 
 
+class ReplicaMachine(StoreMachine):
+    """The machine over a replica: writes go to the source, all answers come from the replica."""
+
+    def open_store(self) -> Store:
+        self.patch = pytest.MonkeyPatch()
+        self.replicated = ReplicatedStore(self.patch)
+        return self.replicated
+
+    @rule()
+    def connection_breaks(self) -> None:
+        """Break the connection at its next frame: no watch of the replica notices."""
+        self.replicated.is_cut = True
+
+    @rule()
+    def new_replica(self) -> None:
+        """Start another replica from nothing: it has the same history."""
+        self.runner.run(self.replicated.replica.close())
+        self.readers.clear()
+        source = self.replicated.source
+
+        async def another() -> ReplicatedStore:
+            await self.replicated.stop()
+            made = ReplicatedStore(self.patch, source=source)
+            await made.replica.reached(source.revision)
+            return made
+
+        self.store = self.replicated = self.runner.run(another())
+
+    def teardown(self) -> None:
+        super().teardown()
+        if hasattr(self, "patch"):
+            self.patch.undo()
+
+
 TestMemoryStoreAgainstTheModel = MemoryMachine.TestCase
 TestMemoryStoreAgainstTheModel.settings = settings(max_examples=100, stateful_step_count=50, deadline=None)
 TestTrimmingStoreAgainstTheModel = TrimmingMachine.TestCase
 TestTrimmingStoreAgainstTheModel.settings = settings(max_examples=60, stateful_step_count=50, deadline=None)
 TestSqliteStoreAgainstTheModel = SqliteMachine.TestCase
 TestSqliteStoreAgainstTheModel.settings = settings(max_examples=40, stateful_step_count=40, deadline=None)
+TestReplicaAgainstTheModel = ReplicaMachine.TestCase
+TestReplicaAgainstTheModel.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)

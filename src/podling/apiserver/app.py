@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import socket
 import ssl
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple, Protocol, cast
 
 from aiohttp import web
 from msgspec import Struct, field
@@ -24,6 +25,7 @@ from podling.apiserver.auth.authn import ANONYMOUS, Authenticator
 from podling.apiserver.auth.authz import refusal
 from podling.apiserver.auth.pki import KeyPair
 from podling.apiserver.http.exchange import CACHE_CONTROL, Answer, HttpRequest
+from podling.apiserver.http.forwarded_user import forwarded_user
 from podling.apiserver.http.health import Check, Health
 from podling.apiserver.http.metrics import Labels, RequestMetrics, path_labels, stored_objects, target_labels
 from podling.apiserver.http.nonresource_handlers import Documents
@@ -35,7 +37,7 @@ from podling.apiserver.http.resource_paths import Parsed, parse_path, verb_of
 from podling.apiserver.http.websocket_tokens import with_bearer_token
 from podling.apiserver.proxy.streams import StreamRequests
 from podling.apiserver.server import ApiServer
-from podling.client.requests import User
+from podling.client.requests import Target, User
 from podling.machinery import errors
 from podling.machinery.encoding.jsonscan import TOO_DEEP
 from podling.machinery.errors import ApiError
@@ -55,7 +57,7 @@ SHUTDOWN_SECONDS = 5.0
 APPLY = "application/apply-patch"
 CLIENT_GONE = 499
 """Status code in the metrics for a client that disconnected before the answer."""
-CONNECTIONS = {
+CONNECTIONS: dict[str, Any] = {
     "access_log": None,
     "logger": _connection_log,
     "max_line_size": MAX_LINE_BYTES,
@@ -82,6 +84,28 @@ class Serving(Struct, frozen=True):
     """Checks of ``/readyz`` alone."""
     limits: Limits = field(default_factory=Limits)
     timeouts: Timeouts = field(default_factory=Timeouts)
+    listening: socket.socket | None = None
+    """A listening socket that several processes accept from, instead of one of this process."""
+
+
+class Writer(Protocol):
+    """The process that writes, for a server whose store is a replica."""
+
+    def is_ahead(self, request: HttpRequest) -> bool:
+        """Return whether the store lacks something that the answer to ``request`` must show."""
+        ...
+
+    async def caught_up(self, request: HttpRequest) -> None:
+        """Wait until the store has it; not for ever, then the request ``is_stale``."""
+        ...
+
+    def serves(self, request: HttpRequest, verb: str, target: Target) -> bool:
+        """Return whether the writer has to answer."""
+        ...
+
+    async def forward(self, request: HttpRequest, user: User) -> web.StreamResponse:
+        """Return the writer's answer."""
+        ...
 
 
 class _Route(NamedTuple):
@@ -93,7 +117,11 @@ class _Route(NamedTuple):
 
 
 class HttpServer:
-    """Serves an ``ApiServer`` to the world."""
+    """Serves an ``ApiServer`` to the world.
+
+    Args:
+        writer: the process that writes, if this one does not.
+    """
 
     def __init__(
         self,
@@ -101,8 +129,10 @@ class HttpServer:
         authenticator: Authenticator,
         serving: Serving,
         streams: StreamRequests | None = None,
+        writer: Writer | None = None,
     ) -> None:
         self._api = api
+        self._writer = writer
         self._authenticator = authenticator
         self._serving = serving
         self._streams = streams
@@ -140,6 +170,8 @@ class HttpServer:
             timeouts=self._serving.timeouts,
             options=CONNECTIONS,
         )
+        if self._serving.listening is not None:
+            site.share(self._serving.listening)
         await site.start()
         self._runner = runner
         self.port = site.port
@@ -154,6 +186,21 @@ class HttpServer:
             await self._streams.close()
         if self._runner is not None:
             await self._runner.cleanup()
+
+    def inside_server(self) -> web.Server:
+        """Return a server of the same requests for sockets whose clients name the users of their requests."""
+
+        def trusted(message: Any, *rest: Any) -> HttpRequest:
+            request = self._request(message, *rest)
+            request.is_inside = True
+            return request
+
+        return web.Server(
+            cast("Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]", self._handle),
+            request_factory=trusted,
+            handler_cancellation=True,
+            **CONNECTIONS,
+        )
 
     def _request(
         self, message: Any, payload: Any, protocol: Any, writer: Any, task: asyncio.Task[None]
@@ -173,6 +220,8 @@ class HttpServer:
                 request.writer.output_size = 0
             if "Upgrade" in request.headers:
                 request = with_bearer_token(request)
+            if self._writer is not None and self._writer.is_ahead(request):
+                await self._writer.caught_up(request)
             route = self._routes.get((request.method, request.raw_path)) or self._route(request)
             if route is None:
                 labels = self._begun(path_labels(request.method, request.path))
@@ -248,6 +297,8 @@ class HttpServer:
             return await self._streams.serve(request, parsed, verb, user)
         if self._api.flows.following:
             request.flow = self._api.flows.of_target(user, verb, parsed.target)
+        if self._writer is not None and self._writer.serves(request, verb, parsed.target):
+            return await self._writer.forward(request, user)
         return await self._objects.serve(request, parsed, verb, user)
 
     def _verb(self, request: HttpRequest, parsed: Parsed) -> str:
@@ -291,6 +342,8 @@ class HttpServer:
         return await self._documents.serve(request)
 
     def _user(self, request: HttpRequest) -> User:
+        if request.is_inside:
+            return forwarded_user(request)
         certificate = _certificate_of(request)
         authorization = request.headers.get("Authorization", "")
         if certificate is None and not authorization:

@@ -30,7 +30,8 @@ log = logging.getLogger(__name__)
 
 BACKLOG = 1024
 ACCEPTED_AT_ONCE = 64
-"""Connections accepted before others get a turn."""
+"""Connections accepted before others get a turn. From a shared socket one is accepted at a time, so that the
+process that is least busy takes the next."""
 RETRY_SECONDS = 0.25
 """The wait before connections are accepted again, after there was no descriptor for one."""
 TLS_SHUTDOWN_SECONDS = 5.0
@@ -59,6 +60,12 @@ class Timeouts(Struct, frozen=True):
     request: float = 60.0
 
 
+def listen(host: str, port: int) -> socket.socket:
+    """Return a listening socket. Raises ``OSError`` where the address is taken."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    return socket.create_server((host, port), family=family, backlog=BACKLOG)
+
+
 class Listener(web.BaseSite):
     """Accepts the connections of a runner's server.
 
@@ -74,6 +81,7 @@ class Listener(web.BaseSite):
         "_limits",
         "_options",
         "_reported",
+        "_shared",
         "_sockets",
         "_sweep",
         "_table",
@@ -94,6 +102,7 @@ class Listener(web.BaseSite):
         options: dict[str, Any] | None = None,
     ) -> None:
         super().__init__(runner, ssl_context=ssl_context, backlog=BACKLOG)
+        self._shared: socket.socket | None = None
         self._http_runner = runner
         self._tls = ssl_context
         self._host = host
@@ -115,11 +124,14 @@ class Listener(web.BaseSite):
         scheme = "https" if self._tls else "http"
         return f"{scheme}://{self._host}:{self.port}"
 
+    def share(self, listening: socket.socket) -> None:
+        """Accept from a listening socket that other processes accept from, too."""
+        self._shared = listening
+
     async def start(self) -> None:
         """Listen. Raises ``OSError`` where the address is taken."""
         await super().start()
-        family = socket.AF_INET6 if ":" in self._host else socket.AF_INET
-        listening = socket.create_server((self._host, self.port), family=family, backlog=BACKLOG)
+        listening = self._shared or listen(self._host, self.port)
         listening.setblocking(False)
         self.port = listening.getsockname()[1]
         self._sockets = (listening,)
@@ -146,7 +158,7 @@ class Listener(web.BaseSite):
                 asyncio.get_running_loop().add_reader(listening, self._accept, listening)
 
     def _accept(self, listening: socket.socket) -> None:
-        for _ in range(ACCEPTED_AT_ONCE):
+        for _ in range(ACCEPTED_AT_ONCE if self._shared is None else 1):
             try:
                 connection, address = listening.accept()
             except (BlockingIOError, InterruptedError, ConnectionAbortedError):

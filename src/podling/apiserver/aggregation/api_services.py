@@ -107,6 +107,7 @@ class Aggregation:
     def __init__(self, client: LocalClient, backend: Backend) -> None:
         self._client, self.backend = client, backend
         self._externals: dict[tuple[str, str], External] = {}
+        self._writes = True
         self._resources: tuple[Resource, ...] = ()
 
     def resources(self) -> tuple[Resource, ...]:
@@ -144,7 +145,9 @@ class Aggregation:
             raise errors.service_unavailable("service unavailable")
         return found.service
 
-    async def run(self) -> None:
+    async def run(self, *, writes: bool = True) -> None:
+        """Look after the APIServices until cancelled. Without ``writes`` their conditions are left alone."""
+        self._writes = writes
         await keep_at(self._follow, "APIServices", seconds=CHECK_SECONDS)
 
     async def _follow(self) -> None:
@@ -161,7 +164,7 @@ class Aggregation:
     async def _looked_at(self, service: APIService) -> External | None:
         external, text = await self._checked(service)
         shown = with_availability(service, text, clock.now())
-        if shown is not service:
+        if self._writes and shown is not service:
             try:
                 await self._client.update(shown, subresource="status")
             except ApiError as error:

@@ -107,6 +107,9 @@ class RbacIndex:
     async def load(self) -> None:
         """Read everything there is and follow it from here on."""
         page = await self._store.list(PREFIX)
+        self.close()
+        for known in (self._roles, self._bindings, self._by_subject):
+            known.clear()
         for entry in page.entries:
             self._put(entry.key, object_of(entry, self._kind(entry.key)))
         self._watch = self._store.watch(PREFIX, after=page.revision)

@@ -94,6 +94,8 @@ class Catalogue:
     async def load(self) -> None:
         """Read every definition and follow them from here on."""
         page = await self._store.list(self._prefix)
+        self.close()
+        self._served.clear()
         for entry in page.entries:
             self._served[entry.key] = serve(object_of(entry, CustomResourceDefinition))
         self._watch = self._store.watch(self._prefix, after=page.revision)

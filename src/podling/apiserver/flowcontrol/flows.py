@@ -41,6 +41,9 @@ class Flows:
 
     async def follow(self) -> None:
         page = await self._store.list(_PREFIX)
+        self.close()
+        self._schemas.clear()
+        self._levels.clear()
         for entry in page.entries:
             self._take(entry)
         self._watch = self._store.watch(_PREFIX, after=page.revision)
@@ -53,7 +56,7 @@ class Flows:
 
     def of_target(self, user: User, verb: str, target: Target) -> Flow | None:
         """Return the flow schema of a request for a resource, if any; the object's name does not matter."""
-        self._catch_up()
+        self.catch_up()
         namespace = target.name if target.resource.kind == "Namespace" else target.namespace
         key = (user, verb, target.resource, target.subresource, namespace)
         found = self._found.get(key, _NOT_YET)
@@ -65,7 +68,7 @@ class Flows:
 
     def of(self, user: User, asked: Attributes) -> Flow | None:
         """Return the flow schema of any request."""
-        self._catch_up()
+        self.catch_up()
         key = (user, asked)
         found = self._found.get(key, _NOT_YET)
         return self._look(key, user, asked) if found is _NOT_YET else found
@@ -85,7 +88,7 @@ class Flows:
         level = self._levels.get(_LEVELS + schema.spec.priority_level_configuration.name, "")
         return schema.metadata.uid or "", level
 
-    def _catch_up(self) -> None:
+    def catch_up(self) -> None:
         if self._watch is None or not self._watch.behind:
             return
         for change in self._watch.ready():

@@ -51,6 +51,10 @@ class HttpRequest(CompletingRequest):
     _whole: bytes | None = None
     flow: tuple[str, str] | None = None
     """The UIDs of the request's flow schema and of its priority level."""
+    is_inside: bool = False
+    """It comes from an API worker, which names its user."""
+    is_stale: bool = False
+    """This process does not have what the answer must show."""
     deprecation: str = ""
     seconds: float = REQUEST_SECONDS
     """The time that the body may take to arrive, and then the client to read the answer."""
@@ -99,7 +103,8 @@ class HttpRequest(CompletingRequest):
     def complete(self, headers: CIMultiDict[str]) -> None:
         if headers.get("Server") == SERVER_SOFTWARE:  # ours; one that is passed on stays
             del headers["Server"]
-        headers[AUDIT_ID] = audit_id(self)
+        if AUDIT_ID not in headers:  # an answer of the writer has one
+            headers[AUDIT_ID] = audit_id(self)
         if CACHE_CONTROL not in headers:
             headers[CACHE_CONTROL] = NOT_KEPT
         if self.flow is not None:
