@@ -86,6 +86,8 @@ class Serving(Struct, frozen=True):
     timeouts: Timeouts = field(default_factory=Timeouts)
     listening: socket.socket | None = None
     """A listening socket that several processes accept from, instead of one of this process."""
+    accepts: bool = True
+    """False where only other processes accept from ``listening``."""
 
 
 class Writer(Protocol):
@@ -159,6 +161,10 @@ class HttpServer:
 
     async def start(self) -> None:
         """Listen. Port 0 takes a free one; ``port`` says which."""
+        if self._serving.listening is not None:
+            self.port = self._serving.listening.getsockname()[1]
+        if not self._serving.accepts:
+            return
         runner = web.ServerRunner(self._server, shutdown_timeout=SHUTDOWN_SECONDS)
         await runner.setup()
         site = Listener(

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 DEFAULT_PORT = 6443
 RUNTIMES = ("oci", "process", "sim")
 PROCESSES = ("one", "several")
+API_WORKERS_MAX = 64
 READY_LINE = "ready"
 FAILURE = "failed: "
 NOT_READY = "\nThe cluster runs, but not every node is Ready yet; 'podling status' says more."
@@ -93,6 +94,13 @@ STARTED = clock.monotonic()
     type=click.Choice(PROCESSES),
     help="Run all parts in one process, or API server, control plane and nodes in several that are "
     "started again when they end.  [default: as last time, or one]",
+)
+@click.option(
+    "--api-workers",
+    type=click.IntRange(0, API_WORKERS_MAX),
+    metavar="N",
+    help="Run N further processes of the API server, which serve reads and watches on its port. Needs "
+    "--processes several.  [default: as last time, or 0]",
 )
 @click.option(
     "--static-pod-path",
@@ -224,6 +232,7 @@ def _settings(last: ClusterSettings, chosen: Mapping[str, Any], progress: Progre
         controllers=_chosen(chosen["controllers"], last.controllers),
         api_only=api_only,
         processes=_chosen(chosen["processes"], last.processes),
+        api_workers=_chosen(chosen["api_workers"], last.api_workers),
         static_pod_path=_chosen(static_pod_path, last.static_pod_path),
     )
 
@@ -235,6 +244,8 @@ def _chosen(option: T | None, last: T) -> T:
 
 def _check_choice_of_parts(chosen: Mapping[str, Any]) -> None:
     """Refuse options of parts that do not run."""
+    if chosen["api_workers"] and chosen["processes"] == "one":
+        raise click.UsageError("--api-workers needs --processes several")
     if not chosen["api_only"]:
         return
     for option in ("runtime", "nodes", "controllers", "static_pod_path"):

@@ -67,6 +67,8 @@ class ClusterSettings(msgspec.Struct, frozen=True, kw_only=True):
     """The directory with the static pods of the first node; empty: none."""
     processes: str = "one"
     """``one`` process for all parts, or ``several``."""
+    api_workers: int = 0
+    """Further processes of the API server, which serve reads; 0 for none."""
     identity: str = ""
     """The identity of the last run, to name the cluster when ``identity.json`` is lost."""
 
@@ -140,6 +142,16 @@ class DataDirectory:
     def socket(self) -> Path:
         """The API server's Unix socket, where the parts of the cluster are processes of their own."""
         return self.path / "podling.sock"
+
+    @property
+    def inside(self) -> Path:
+        """The API server's Unix socket for requests that its workers forward."""
+        return self.path / "podling-inside.sock"
+
+    @property
+    def revision(self) -> Path:
+        """The file of the store's revision, which the processes of the API server map."""
+        return self.path / "podling-revision"
 
     def check_store(self) -> None:
         """Raise ``DirectoryUnusable`` if the store of a cluster that ran before is missing or empty.

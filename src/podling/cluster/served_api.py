@@ -6,13 +6,15 @@ It also writes what leads to it: the settings with its port, and the administrat
 from __future__ import annotations
 
 import errno
-from collections.abc import Callable, Mapping
-from contextlib import AsyncExitStack
+import socket
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 
-from msgspec import structs
+from msgspec import Struct, structs
 
+from podling.apiserver.admission.base import Plugin
 from podling.apiserver.admission.registry import default_plugins, plugins_without_controllers
 from podling.apiserver.aggregation.authentication import FRONT, publish
 from podling.apiserver.app import HttpServer, Serving
@@ -27,6 +29,7 @@ from podling.cluster.kubeconfig import KubeconfigUnusable, merge_into
 from podling.cluster.start_failure import StartFailure
 from podling.node.machine import primary_address
 from podling.store.base import Store
+from podling.store.shared_revision import SharedRevision
 from podling.store.sqlite import SqliteStore
 from podling.supervisor import Supervisor
 
@@ -36,6 +39,13 @@ Progress = Callable[[str, str], None]
 LOOPBACK = "127.0.0.1"
 
 
+class Sharing(Struct, frozen=True):
+    """The things that the API server shares with its workers: their socket for HTTPS, and its revision."""
+
+    listening: socket.socket
+    revision: SharedRevision
+
+
 class ServedApi:
     """The API server over one data directory, in this process.
 
@@ -43,6 +53,7 @@ class ServedApi:
         progress: receives the store and the server as they start.
         set_aside: move stored values that cannot be decoded out of the store, instead of refusing to start.
         parts: the checks of readiness of parts in other processes, by name.
+        sharing: with API workers, which accept the connections; None without.
     """
 
     def __init__(
@@ -54,6 +65,7 @@ class ServedApi:
         *,
         set_aside: bool = False,
         parts: Mapping[str, Check] | None = None,
+        sharing: Sharing | None = None,
     ) -> None:
         self.directory = directory
         self.settings = settings
@@ -62,6 +74,9 @@ class ServedApi:
         self._progress = progress
         self._set_aside = set_aside
         self._parts = parts or {}
+        self._sharing = sharing
+        self.http: HttpServer
+        """The started server."""
         self._stack = AsyncExitStack()
 
     @property
@@ -107,11 +122,13 @@ class ServedApi:
         """Open the store and serve it. What had started before an error is stopped by ``stop``."""
         store = SqliteStore(self.directory.store)
         self._stack.push_async_callback(store.close)
+        if self._sharing is not None:
+            store.publish_revision(self._sharing.revision.publish)
         self._progress("store", f"revision {store.revision}")
         await self._check_values(store)
         api = ApiServer(
             store,
-            plugins_without_controllers() if self.settings.api_only else default_plugins(),
+            plugins_of(self.settings),
             signing_key=self._pki.service_account_key(),
             front=self._pki.client(FRONT, FRONT),
         )
@@ -122,23 +139,12 @@ class ServedApi:
         self._stack.push_async_callback(api.stop)
         connector = HttpsNodeConnector(self._pki.ca, self._pki.kubelet_client())
         streams = StreamRequests(api.registry, api.objects, connector)
-        served = (primary_address(), LOOPBACK, *api.cluster_addresses())
-        serving = Serving(
-            host="0.0.0.0" if self.settings.runtime == "oci" else LOOPBACK,
-            port=self.settings.port,
-            certificate=self._pki.server("apiserver", served),
-            client_ca=self._pki.ca,
-            checks=api.checks(),
-            ready_checks=self._parts,
-        )
-        server = HttpServer(api, api.authenticator, serving, streams)
-        try:
+        serving = structs.replace(serving_of(self.settings, self._pki, api), ready_checks=self._parts)
+        if self._sharing is not None:
+            serving = structs.replace(serving, listening=self._sharing.listening, accepts=False)
+        self.http = server = HttpServer(api, api.authenticator, serving, streams)
+        with port_failures(self.settings.port):
             await server.start()
-        except OSError as error:
-            if error.errno == errno.EADDRINUSE:
-                advice = "choose another: podling up --port N (0 picks a free one)"
-                raise StartFailure(f"port {self.settings.port} is in use; {advice}") from error
-            raise
         self._stack.push_async_callback(server.stop)
         self.port = server.port
         await api.announce(primary_address(), self.port)
@@ -167,3 +173,37 @@ class ServedApi:
     async def stop(self) -> None:
         """Stop serving, then close the store."""
         await self._stack.aclose()
+
+
+def host_of(settings: ClusterSettings) -> str:
+    """Return the address to listen at: pods of real containers reach the server."""
+    return "0.0.0.0" if settings.runtime == "oci" else LOOPBACK
+
+
+def plugins_of(settings: ClusterSettings) -> Sequence[Plugin]:
+    """Return the admission plugins of the cluster."""
+    return plugins_without_controllers() if settings.api_only else default_plugins()
+
+
+def serving_of(settings: ClusterSettings, pki: Pki, api: ApiServer) -> Serving:
+    """Return address, certificates and checks of the server."""
+    served = (primary_address(), LOOPBACK, *api.cluster_addresses())
+    return Serving(
+        host=host_of(settings),
+        port=settings.port,
+        certificate=pki.server("apiserver", served),
+        client_ca=pki.ca,
+        checks=api.checks(),
+    )
+
+
+@contextmanager
+def port_failures(port: int) -> Iterator[None]:
+    """Raise ``StartFailure`` in place of the error of an address that is in use."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno == errno.EADDRINUSE:
+            advice = "choose another: podling up --port N (0 picks a free one)"
+            raise StartFailure(f"port {port} is in use; {advice}") from error
+        raise

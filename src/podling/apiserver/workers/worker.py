@@ -36,8 +36,9 @@ class ApiWorker:
 
     Args:
         name: names the process to the writer and to people.
-        new_api: makes the API server over a replica, with the settings of the writer's own.
-        connector: reaches kubelets; None for a server that reaches none.
+        new_api: makes the API server over a replica, with the settings of the writer's own. It is called when
+            the writer has started, and so has made the keys that both use.
+        new_connector: makes the client for kubelets; None for a server that reaches none.
     """
 
     def __init__(
@@ -45,12 +46,13 @@ class ApiWorker:
         name: str,
         places: WriterPlaces,
         new_api: Callable[[Replica], ReadingApiServer],
-        connector: NodeConnector | None = None,
+        new_connector: Callable[[], NodeConnector] | None = None,
     ) -> None:
-        self._name, self._places, self._connector = name, places, connector
+        self._name, self._places = name, places
+        self._new_api, self._new_connector = new_api, new_connector
         self._stack = AsyncExitStack()
         self.replica = Replica()
-        self.api = new_api(self.replica)
+        self.api: ReadingApiServer
 
     async def start(self, serving: Callable[[ReadingApiServer], Serving]) -> HttpServer:
         """Follow the writer, and serve once a snapshot of its store is here."""
@@ -62,12 +64,13 @@ class ApiWorker:
         self._stack.push_async_callback(self.replica.close)
         forwarding = Forwarding(self._places.inside)
         self._stack.push_async_callback(forwarding.close)
+        self.api = self._new_api(self.replica)
         self._stack.push_async_callback(self.api.stop)
         self.api.follow(self.replica, Follower(self.replica, partial(follow, backend)))
         await self.api.start()
         streams = None
-        if self._connector is not None:
-            streams = StreamRequests(self.api.registry, self.api.objects, self._connector)
+        if self._new_connector is not None:
+            streams = StreamRequests(self.api.registry, self.api.objects, self._new_connector())
         writer = Writer(self.replica, shared, forwarding)
         http = HttpServer(self.api, self.api.authenticator, serving(self.api), streams, writer)
         await http.start()

@@ -8,10 +8,12 @@ from contextlib import AsyncExitStack
 
 from podling.apiserver.auth.pki import Pki
 from podling.apiserver.socket.server import SocketServer
+from podling.apiserver.workers.inside import InsideServer
 from podling.cluster.processes.part_checks import component_checks, part_checks
 from podling.cluster.processes.reports import Started
 from podling.cluster.processes.surroundings import Surroundings
-from podling.cluster.served_api import ServedApi
+from podling.cluster.served_api import ServedApi, Sharing
+from podling.store.shared_revision import SharedRevision
 from podling.supervisor import Supervisor
 
 
@@ -28,6 +30,7 @@ class ApiPart:
         found = self._surroundings
         directory = found.directory
         self._stack.push_async_callback(self._supervisor.close)
+        sharing = self._sharing()
         served = ServedApi(
             directory,
             found.settings,
@@ -35,6 +38,7 @@ class ApiPart:
             found.reporter.step,
             set_aside=found.set_aside,
             parts=part_checks(found.states),
+            sharing=sharing,
         )
         self._stack.push_async_callback(served.stop)
         api = await served.start()
@@ -42,8 +46,21 @@ class ApiPart:
         socket = SocketServer(api, directory.socket)
         self._stack.push_async_callback(socket.stop)
         await socket.start()
+        if sharing is not None:
+            inside = InsideServer(served.http, directory.inside)
+            self._stack.push_async_callback(inside.stop)
+            await inside.start()
         kubeconfig = served.write_kubeconfig_now_or_later(found.kubeconfig, self._supervisor)
         return Started(served.port, str(kubeconfig))
+
+    def _sharing(self) -> Sharing | None:
+        """Return the things shared with workers; None without workers."""
+        found = self._surroundings
+        if found.listening is None:
+            return None
+        revision = SharedRevision(found.directory.revision)
+        self._stack.callback(revision.close)
+        return Sharing(found.listening, revision)
 
     async def ready(self) -> None:
         """Return at once: a server that has started is ready."""

@@ -6,6 +6,7 @@ import gc
 import importlib
 import logging
 import os
+import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -20,12 +21,14 @@ from podling.cluster.directory import ClusterSettings, DataDirectory
 from podling.cluster.own_log import CHECK_SECONDS, OwnLog
 from podling.cluster.processes.children import Main
 from podling.cluster.processes.part_process import run_part
-from podling.cluster.processes.parts import API, CONTROL, NODE, Part, parts_of
+from podling.cluster.processes.parts import API, API_WORKER, CONTROL, NODE, Part, parts_of
 from podling.cluster.processes.reports import Report, Reporter, Started, Step
 from podling.cluster.processes.state_file import StateFile
 from podling.cluster.processes.supervision import PartWork, Supervision
 from podling.cluster.processes.surroundings import Surroundings
+from podling.cluster.served_api import host_of, port_failures
 from podling.node.machine import node_names
+from podling.streaming.listener import listen
 
 logger = logging.getLogger(__name__)
 
@@ -36,6 +39,7 @@ Progress = Callable[[str, str], None]
 
 MODULES = {
     API: ("podling.cluster.processes.api_part", "cryptography.x509", "podling.store.sqlite"),
+    API_WORKER: ("podling.cluster.processes.api_worker_part", "cryptography.x509"),
     NODE: ("podling.cluster.processes.node_part",),
     CONTROL: ("podling.cluster.processes.control_part", "podling.scheduler.decide"),
 }
@@ -82,7 +86,11 @@ class Arrangement:
         self._log = OwnLog(directory.log)
         self._log_due = 0.0
         self._is_starting = True
-        self._parts = parts_of(node_names(settings.nodes), api_only=settings.api_only)
+        self._parts = parts_of(
+            node_names(settings.nodes), api_only=settings.api_only, api_workers=settings.api_workers
+        )
+        self._listening: socket.socket | None = None
+        """Kept by the supervisor: connections wait here while the processes that accept them start again."""
 
     def run(self, on_start: Callable[[Outcome], None]) -> None:
         """Run the cluster until SIGTERM or SIGINT. Raises ``StartFailure``.
@@ -91,10 +99,15 @@ class Arrangement:
             on_start: is called once all parts are Ready, or when that takes too long.
         """
         states = StateFile(self._directory.path)
+        if self._settings.api_workers:
+            with port_failures(self._settings.port):
+                self._listening = listen(host_of(self._settings), self._settings.port)
         try:
             self._supervise(states, on_start)
         finally:
             states.remove()
+            if self._listening is not None:
+                self._listening.close()
 
     def _supervise(self, states: StateFile, on_start: Callable[[Outcome], None]) -> None:
         work = PartWork(self._prepare, partial(self._main_of, states), self._on_report, self._housekeep)
@@ -136,6 +149,8 @@ class Arrangement:
         )
 
         def main(reporter: Reporter) -> int:
+            if self._listening is not None and part.kind not in (API, API_WORKER):
+                self._listening.close()
             return run_part(
                 Surroundings(
                     part=part,
@@ -144,6 +159,7 @@ class Arrangement:
                     reporter=reporter,
                     states=states,
                     set_aside=set_aside and is_starting,
+                    listening=self._listening,
                     kubeconfig=copy if is_starting else None,
                 )
             )

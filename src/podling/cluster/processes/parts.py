@@ -11,10 +11,11 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 API = "api"
+API_WORKER = "api-worker"
 CONTROL = "control"
 NODE = "node"
 
-STOP_ORDER = (NODE, CONTROL, API)
+STOP_ORDER = (NODE, CONTROL, API_WORKER, API)
 """Kinds of parts in the order in which they stop: each still reaches what it reports to."""
 
 
@@ -26,12 +27,13 @@ class Part(Struct, frozen=True):
     nodes: tuple[str, ...] = ()
 
 
-def parts_of(node_names: Sequence[str], *, api_only: bool = False) -> tuple[Part, ...]:
+def parts_of(node_names: Sequence[str], *, api_only: bool = False, api_workers: int = 0) -> tuple[Part, ...]:
     """Return the parts of a cluster with these nodes, in the order in which they start."""
-    api = Part(API, API)
+    workers = (Part(API_WORKER, f"{API_WORKER}-{number}") for number in range(1, api_workers + 1))
+    api = (Part(API, API), *workers)
     if api_only:
-        return (api,)
-    return (api, *_node_parts(tuple(node_names)), Part(CONTROL, CONTROL))
+        return api
+    return (*api, *_node_parts(tuple(node_names)), Part(CONTROL, CONTROL))
 
 
 def _node_parts(names: tuple[str, ...]) -> tuple[Part, ...]:

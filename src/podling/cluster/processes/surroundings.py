@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Protocol
@@ -24,6 +25,8 @@ class Surroundings(Struct, frozen=True, kw_only=True):
     reporter: Reporter
     states: StateFile
     set_aside: bool = False
+    listening: socket.socket | None = None
+    """The socket for HTTPS that the API workers accept from; None without workers."""
     kubeconfig: Path | None = None
     """A further place for the administrator's kubeconfig."""
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from podling.cluster.processes.parts import API, CONTROL, NODE, STOP_ORDER, Part, parts_of
+from podling.cluster.processes.parts import API, API_WORKER, CONTROL, NODE, STOP_ORDER, Part, parts_of
 
 
 @pytest.mark.parametrize(
@@ -28,5 +28,5 @@ def test_api_server_alone_is_one_part() -> None:
 
 
 def test_api_server_stops_last() -> None:
-    assert STOP_ORDER == (NODE, CONTROL, API)
-    assert {part.kind for part in parts_of(["one"])} == set(STOP_ORDER)
+    assert STOP_ORDER == (NODE, CONTROL, API_WORKER, API)
+    assert {part.kind for part in parts_of(["one"], api_workers=2)} == set(STOP_ORDER)
