@@ -10,7 +10,7 @@ import pytest
 import uvloop
 
 from podling.sim.loop import run
-from tests.contract.client_stories import Play, Story, in_process, over_tls, over_unix_socket
+from tests.contract.client_stories import Play, Story, by_a_worker, in_process, over_tls, over_unix_socket
 from tests.support.served import ServedCluster
 
 pytest.register_assert_rewrite(
@@ -18,12 +18,15 @@ pytest.register_assert_rewrite(
 )
 
 
-@pytest.fixture(params=["in process", "over TLS", "over a Unix socket"])
+REAL = {"over TLS": over_tls, "by a worker": by_a_worker, "over a Unix socket": over_unix_socket}
+
+
+@pytest.fixture(params=["in process", *REAL])
 def play(request: pytest.FixtureRequest, tmp_path: Path) -> Play:
     """A function that runs a story with one of the clients."""
     if request.param == "in process":
         return lambda story: run(in_process(story))
-    over = over_tls if request.param == "over TLS" else over_unix_socket
+    over = REAL[request.param]
 
     def real(story: Story) -> None:
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:  # as a cluster runs

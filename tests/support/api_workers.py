@@ -24,7 +24,6 @@ from podling.store.replica import Replica
 from podling.store.shared_revision import SharedRevision
 
 TOKENS = {"admin": User("admin", ("system:masters",)), "plain": User("plain", ("system:authenticated",))}
-KEY_BITS = 256
 
 
 def signing_key() -> bytes:
@@ -44,11 +43,11 @@ class WorkedServer:
         self.places = WriterPlaces(folder / "api.sock", folder / "inside.sock", folder / "revision")
         self.store: Any = store or MemoryStore()
         self.key = key or signing_key()
-        self.workers: list[ApiWorker] = []
-        self._shared = SharedRevision(self.places.revision)
+        self.https: list[HttpServer] = []
+        """The servers of the workers."""
+        self.shared = SharedRevision(self.places.revision)
         self._stack = AsyncExitStack()
         self._writing = AsyncExitStack()
-        self.sessions: list[aiohttp.ClientSession] = []
 
     async def __aenter__(self) -> WorkedServer:
         await self.start_writer()
@@ -58,10 +57,10 @@ class WorkedServer:
         await self._stack.aclose()
         await self.stop_writer()
         await self.store.close()
-        self._shared.close()
+        self.shared.close()
 
     async def start_writer(self) -> None:
-        self.store.publish_revision(self._shared.publish)
+        self.store.publish_revision(self.shared.publish)
         self.api = ApiServer(
             self.store, plugins_without_controllers(), signing_key=self.key, static_tokens=TOKENS
         )
@@ -92,7 +91,7 @@ class WorkedServer:
         worker = ApiWorker(name, self.places, self.new_api)
         self._stack.push_async_callback(worker.stop)
         http = await worker.start(lambda api: Serving(port=0, checks=api.checks()))
-        self.workers.append(worker)
+        self.https.append(http)
         return worker, http
 
     def session(self, http: HttpServer, token: str = "admin") -> aiohttp.ClientSession:
