@@ -11,6 +11,7 @@ moments.
 
 from __future__ import annotations
 
+import os
 from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import suppress
@@ -171,8 +172,7 @@ class LifeRecorder:
                 count = 0 if text else file.read_bytes().count(b"\n")
             if count >= MOMENTS_MAX:
                 count = _halve(file)
-            with file.open("ab") as out:
-                out.write(text + msgspec.json.encode(moment) + b"\n")
+            _append(file, text + msgspec.json.encode(moment) + b"\n")
             self._lines[uid] = count + 1
             self._lines.move_to_end(uid)
 
@@ -205,6 +205,14 @@ class LifeRecorder:
         for file in files[: max(0, len(files) - kept)]:
             file.unlink(missing_ok=True)
         self._files = min(len(files), kept) + 1
+
+
+def _append(file: Path, data: bytes) -> None:
+    descriptor = os.open(file, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    try:
+        os.write(descriptor, data)
+    finally:
+        os.close(descriptor)
 
 
 def _halve(file: Path) -> int:

@@ -353,8 +353,9 @@ def _write(path: Path, data: bytes, *, durable: bool = False) -> None:
     """Replace a file at once; ``durable``: also when the power fails, which takes a moment."""
     temporary = path.with_name(f".{path.name}.new")
     try:
-        temporary.touch(0o600)  # before there is anything to read in it
-        with temporary.open("wb") as file:
+        # Private from the start. A file that is there already would be written to disk when it is closed.
+        temporary.unlink(missing_ok=True)
+        with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
             file.write(data)
             file.flush()
             if durable:
