@@ -1,13 +1,15 @@
-"""Threads that live for one call. Starting one costs about a tenth of a millisecond.
+"""Threads that live for one call. Starting one costs about a fortieth of a millisecond.
 
 Namespaces belong to threads: a thread that unshared or entered one must not go back to a pool. And a call
 whose length depends on what containers and images hold must not take a thread from the loop's pool.
+
+``threading.Thread`` is not used: its ``start`` blocks the loop until the new thread has run.
 """
 
 from __future__ import annotations
 
+import _thread
 import asyncio
-import threading
 from collections.abc import Callable
 from contextlib import suppress
 from typing import TypeVar
@@ -46,7 +48,7 @@ async def in_thread(function: Callable[[], T], undo: Callable[[T], object] | Non
         if not loop.is_closed():
             loop.call_soon_threadsafe(settle, result, failure)
 
-    threading.Thread(target=work, name=getattr(function, "__name__", "work"), daemon=True).start()
+    _thread.start_new_thread(work, ())
     try:
         return await (future if undo is None else asyncio.shield(future))
     except asyncio.CancelledError:

@@ -9,6 +9,7 @@ during the wait, so it begins right after the pod's own was made.
 
 from __future__ import annotations
 
+import _thread
 import os
 import threading
 from contextlib import suppress
@@ -39,12 +40,16 @@ class WarmUp:
     def begin(self) -> None:
         """Return at once; the thread started here ends with the kernel's wait."""
         if self._going_on.acquire(blocking=False):
-            threading.Thread(target=self._wait, name="cgroup-warm-up", daemon=True).start()
+            _thread.start_new_thread(self._wait, ())
 
     def _wait(self) -> None:
         try:
             # A cgroup that refuses only means that nothing is won.
             with suppress(OSError):
-                self._file.write_text(str(os.getpid()))
+                descriptor = os.open(self._file, os.O_WRONLY | os.O_CLOEXEC)
+                try:
+                    os.write(descriptor, str(os.getpid()).encode())
+                finally:
+                    os.close(descriptor)
         finally:
             self._going_on.release()
