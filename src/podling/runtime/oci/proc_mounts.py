@@ -5,6 +5,7 @@ runc refuses them; crun does not. Upstream: ``checkProcMount`` in ``runc/libcont
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Collection, Iterable
 from contextlib import suppress
@@ -40,8 +41,9 @@ _OWN_KINDS = ("proc", "autofs", "binfmt_misc")
 
 def check_mounts_over_proc(mounts: Iterable[Mount], rootfs: Path) -> None:
     """Raise ``RuntimeFailure`` for a mount on ``/proc`` that is not of type proc, or on a path inside."""
+    root = os.path.realpath(rootfs)
     for mount in mounts:
-        target = resolved(mount.container_path, rootfs)
+        target = resolved(mount.container_path, root)
         if target in ALLOWED:
             continue
         if target == PROC and not _is_proc(mount.host_path):
@@ -74,24 +76,26 @@ def check_made_mounts(points: Iterable[MountPoint], masked: Collection[str]) -> 
             raise RuntimeFailure(f'"{point.path}" cannot be mounted because it is inside /proc')
 
 
-def resolved(container_path: str, rootfs: Path) -> PurePosixPath:
-    """Return the path that a mount target leads to by the links of the image."""
+def resolved(container_path: str, root: str) -> PurePosixPath:
+    """Return the path that a mount target leads to by the links of the image. ``root`` holds no links."""
     parts = [part for part in container_path.split("/") if part not in ("", ".")]
     for there in range(len(parts), -1, -1):
         with suppress(OSError):
-            place = _place("/".join(parts[:there]), rootfs)
-            return PurePosixPath(os.path.normpath(place.joinpath(*parts[there:])))
+            place = _place("/".join(parts[:there]), root)
+            return PurePosixPath(os.path.normpath("/".join((place, *parts[there:])) or "/"))
     return PurePosixPath("/")
 
 
-def _place(path: str, rootfs: Path) -> PurePosixPath:
-    """Return where an existing path lies in the image. Raises ``OSError``."""
-    descriptor = linux.open_in_root(rootfs, path, os.O_PATH)
+def _place(path: str, root: str) -> str:
+    """Return where an existing path lies in the image, empty for its root. Raises ``OSError``."""
+    descriptor = linux.open_in_root(root, path, os.O_PATH)
     try:
         found = os.readlink(f"/proc/self/fd/{descriptor}")
     finally:
         os.close(descriptor)
-    return PurePosixPath("/") / Path(found).relative_to(os.path.realpath(rootfs))
+    if found != root and not found.startswith(f"{root}/"):
+        raise OSError(errno.EXDEV, os.strerror(errno.EXDEV), path)
+    return found[len(root) :]
 
 
 def _is_proc(host_path: str) -> bool:
