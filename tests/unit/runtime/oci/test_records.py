@@ -59,7 +59,7 @@ RECORD = ContainerRecord(
 
 
 @pytest.mark.parametrize("sizes", [(5, 900, 5), (5, 2 * PAGE, 5), (2 * PAGE, 3 * PAGE), (2 * PAGE, 5, 6)])
-def test_the_last_record_is_found_whatever_its_size(tmp_path: Path, sizes: tuple[int, ...]) -> None:
+def test_the_last_record_of_any_size_is_found(tmp_path: Path, sizes: tuple[int, ...]) -> None:
     records = Records(tmp_path, ContainerRecord)
     for size in sizes:
         saved = records.save(replace(RECORD, message="m" * size))
@@ -83,7 +83,7 @@ def test_a_small_record_is_written_over_the_one_before(tmp_path: Path) -> None:
     assert file.stat().st_ino != before.st_ino, "a file of another run may have any size"
 
 
-def test_a_record_whose_file_was_removed_is_written_anew(tmp_path: Path) -> None:
+def test_a_removed_record_is_written_anew(tmp_path: Path) -> None:
     records = Records(tmp_path, ContainerRecord)
     records.save(RECORD)
     (tmp_path / "c1" / "record.json").unlink()
