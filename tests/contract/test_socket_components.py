@@ -18,14 +18,14 @@ from podling.client.messages import Beat
 from podling.client.socket_backend import SocketBackend
 from podling.machinery.histograms import Histogram, counters, histograms
 from podling.testing import ControlPlane, memory_cluster
-from tests.contract.client_stories import DEADLINE_SECONDS, serving, socket_backend
+from tests.contract.client_stories import serving, socket_backend
 
 pytestmark = pytest.mark.asyncio(loop_factories=["real", "uvloop"])
 
 
 @pytest.fixture
 async def cluster() -> AsyncIterator[ControlPlane]:
-    async with memory_cluster() as running, asyncio.timeout(DEADLINE_SECONDS):
+    async with memory_cluster() as running:
         yield running
 
 

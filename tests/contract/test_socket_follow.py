@@ -15,14 +15,14 @@ from podling.client.store_follow import follow
 from podling.machinery.errors import ApiError, is_expired
 from podling.store.base import Page
 from podling.testing import ControlPlane, memory_cluster
-from tests.contract.client_stories import DEADLINE_SECONDS, config_map, socket_backend
+from tests.contract.client_stories import config_map, socket_backend
 
 pytestmark = pytest.mark.asyncio(loop_factories=["real", "uvloop"])
 
 
 @pytest.fixture
 async def cluster() -> AsyncIterator[ControlPlane]:
-    async with memory_cluster() as running, asyncio.timeout(DEADLINE_SECONDS):
+    async with memory_cluster() as running:
         yield running
 
 

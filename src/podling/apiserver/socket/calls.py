@@ -103,13 +103,13 @@ class Calls:
 
     async def create(self, request: messages.Create) -> Reply:
         target, options = self.target(request), _options(request.options)
-        body = codec.decode(request.body, body_type(target))
+        body = _body(target, request.body)
         made = await self._registry.create(target, self.user(request.user), body, options)
         return self._reply(request.id, target, made, options.warnings)
 
     async def update(self, request: messages.Update) -> Reply:
         target, options = self.target(request), _options(request.options)
-        body = codec.decode(request.body, body_type(target))
+        body = _body(target, request.body)
         changed = await self._registry.update(target, self.user(request.user), body, options)
         return self._reply(request.id, target, changed, options.warnings)
 
@@ -167,6 +167,13 @@ class Calls:
 
     def _json(self, target: Target, obj: Any) -> bytes:
         return status_json(obj) if isinstance(obj, Status) else self._registry.reads.json_of(target, obj)
+
+
+def _body(target: Target, data: bytes) -> Any:
+    """Return the object in the body of a create or update. Raises 404 for an unknown subresource."""
+    if target.subresource and target.subresource not in target.resource.subresources:
+        raise errors.not_found(target.resource.plural, target.resource.group, target.name)
+    return codec.decode(data, body_type(target))
 
 
 def _kind(target: Target, obj: Any) -> Place | None:
