@@ -1,112 +1,146 @@
-"""The flow schema and priority level of each request, whose UIDs the response names."""
+"""Classification of requests: the flow schema that each one matches, and its priority level."""
 
 from __future__ import annotations
 
+from podling import clock
 from podling.api.flowcontrol_v1 import FlowSchema, PriorityLevelConfiguration
 from podling.apiserver.auth.rbac import Attributes
+from podling.apiserver.flowcontrol.levels import Level, Levels
 from podling.apiserver.flowcontrol.matching import first_match, in_order
+from podling.apiserver.flowcontrol.shuffle_sharding import hash_of_flow
+from podling.apiserver.kinds.flowcontrol.defaults import CATCH_ALL, EXEMPT, mandatory_schemas
 from podling.apiserver.registry.objects import object_of
 from podling.client.requests import Target, User
 from podling.machinery.scheme import resource_of
 from podling.store.base import Entry, EventType, Store, Watch
 
+SERVER_SEATS = 245
+"""The seats of a server: one for each share of the default levels (see the package's docstring)."""
 REMEMBERED = 16_384
 """Answers remembered before the cache starts afresh."""
 
-Flow = tuple[str, str]
-"""The UIDs of a flow schema and of its priority level."""
-
 _SCHEMAS, _LEVELS = resource_of(FlowSchema).key_prefix, resource_of(PriorityLevelConfiguration).key_prefix
 _PREFIX = _SCHEMAS[: _SCHEMAS.rindex("/", 0, -1) + 1]
-"""The fields that both kinds share."""
+"""The prefix that the keys of both kinds share."""
 
-_NOT_YET: Flow = ("", "")
+
+class Flow:
+    """The requests of one flow schema and, where the schema says so, of one user or namespace."""
+
+    __slots__ = ("counts", "distinguisher", "hash", "level", "schema", "uids")
+
+    def __init__(self, schema: FlowSchema, level: Level, user: User, namespace: str) -> None:
+        self.schema = schema.metadata.name or ""
+        self.level = level
+        self.uids = schema.metadata.uid or "", level.uid
+        """The UIDs of the flow schema and of the priority level, which responses name."""
+        self.counts = level.counts_of(self.schema)
+        method = schema.spec.distinguisher_method
+        self.distinguisher, self.hash = "", 0
+        if level.queuing.queues > 1:
+            if method is not None:
+                self.distinguisher = user.name if method.type == "ByUser" else namespace
+            self.hash = hash_of_flow(self.schema, self.distinguisher)
 
 
 class Flows:
     """Follows what the store holds, from ``follow`` until ``close``; before, no request belongs anywhere."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, server_seats: int = SERVER_SEATS) -> None:
         self._store = store
+        self._server_seats = server_seats
         self._watch: Watch | None = None
         self._schemas: dict[str, FlowSchema] = {}
-        self._levels: dict[str, str] = {}
-        """The priority levels' UIDs by key."""
+        self._configurations: dict[str, PriorityLevelConfiguration] = {}
         self._ordered: list[FlowSchema] = []
-        self._found: dict[tuple[object, ...], Flow | None] = {}
+        self._found: dict[tuple[object, ...], Flow] = {}
+        self._levels: Levels | None = None
 
     @property
     def following(self) -> bool:
         return self._watch is not None
 
+    @property
+    def levels(self) -> Levels:
+        """The priority levels, as of the last change that was taken in."""
+        if self._levels is None:
+            self._levels = Levels(self._server_seats, clock.monotonic())
+        return self._levels
+
     async def follow(self) -> None:
         page = await self._store.list(_PREFIX)
         self.close()
         self._schemas.clear()
-        self._levels.clear()
+        self._configurations.clear()
         for entry in page.entries:
             self._take(entry)
         self._watch = self._store.watch(_PREFIX, after=page.revision)
-        self._forget()
+        self._configure()
 
     def close(self) -> None:
         if self._watch is not None:
             self._watch.close()
             self._watch = None
 
-    def of_target(self, user: User, verb: str, target: Target) -> Flow | None:
-        """Return the flow schema of a request for a resource, if any; the object's name does not matter."""
+    def of_target(self, user: User, verb: str, target: Target) -> Flow:
+        """Return the flow of a request for a resource; the object's name does not matter."""
         self.catch_up()
         namespace = target.name if target.resource.kind == "Namespace" else target.namespace
         key = (user, verb, target.resource, target.subresource, namespace)
-        found = self._found.get(key, _NOT_YET)
-        if found is not _NOT_YET:
+        found = self._found.get(key)
+        if found is not None:
             return found
         resource = target.resource
         asked = Attributes(verb, resource.group, resource.plural, target.subresource, namespace)
         return self._look(key, user, asked)
 
-    def of(self, user: User, asked: Attributes) -> Flow | None:
-        """Return the flow schema of any request."""
+    def of(self, user: User, asked: Attributes) -> Flow:
+        """Return the flow of any request."""
         self.catch_up()
         key = (user, asked)
-        found = self._found.get(key, _NOT_YET)
-        return self._look(key, user, asked) if found is _NOT_YET else found
-
-    def _look(self, key: tuple[object, ...], user: User, asked: Attributes) -> Flow | None:
-        if len(self._found) >= REMEMBERED:
-            self._found.clear()
-        found = self._match(user, asked)
-        if asked.can_be_kept(user):
-            self._found[key] = found
-        return found
-
-    def _match(self, user: User, asked: Attributes) -> Flow | None:
-        schema = first_match(self._ordered, user, asked)
-        if schema is None:
-            return None
-        level = self._levels.get(_LEVELS + schema.spec.priority_level_configuration.name, "")
-        return schema.metadata.uid or "", level
+        return self._found.get(key) or self._look(key, user, asked)
 
     def catch_up(self) -> None:
+        """Take in what has changed in the store."""
         if self._watch is None or not self._watch.behind:
             return
         for change in self._watch.ready():
             if change.type is EventType.DELETE:
                 self._schemas.pop(change.entry.key, None)
-                self._levels.pop(change.entry.key, None)
+                self._configurations.pop(change.entry.key, None)
             else:
                 self._take(change.entry)
-        self._forget()
+        self._configure()
+
+    def _look(self, key: tuple[object, ...], user: User, asked: Attributes) -> Flow:
+        if len(self._found) >= REMEMBERED:
+            self._found.clear()
+        schema = first_match(self._ordered, user, asked) or self._ordered[-1]
+        level = self.levels.by_name[schema.spec.priority_level_configuration.name]
+        found = Flow(schema, level, user, asked.namespace)
+        if asked.can_be_kept(user):
+            self._found[key] = found
+        return found
 
     def _take(self, entry: Entry) -> None:
         if entry.key.startswith(_SCHEMAS):
             self._schemas[entry.key] = object_of(entry, FlowSchema)
         elif entry.key.startswith(_LEVELS):
-            level: PriorityLevelConfiguration = object_of(entry, PriorityLevelConfiguration)
-            self._levels[entry.key] = level.metadata.uid or ""
+            self._configurations[entry.key] = object_of(entry, PriorityLevelConfiguration)
 
-    def _forget(self) -> None:
-        """Drop cached results, which may have changed."""
-        self._ordered = in_order(self._schemas.values())
+    def _configure(self) -> None:
+        """Use what the store holds from now on, and drop remembered answers, which may have changed.
+
+        Schemas whose level is missing are ignored; the mandatory ones exist also without objects.
+        """
         self._found.clear()
+        for request in self.levels.configure(self._configurations.values(), clock.monotonic()):
+            request.wake()
+        levels = {name for name, level in self.levels.by_name.items() if not level.is_quiescing}
+        found = in_order(
+            each for each in self._schemas.values() if each.spec.priority_level_configuration.name in levels
+        )
+        names = {each.metadata.name for each in found}
+        missing = {each.metadata.name: each for each in mandatory_schemas() if each.metadata.name not in names}
+        first, last = missing.get(EXEMPT), missing.get(CATCH_ALL)
+        self._ordered = [*([first] if first else ()), *found, *([last] if last else ())]

@@ -28,6 +28,9 @@ from podling.api.flowcontrol_v1 import (
 )
 from podling.api.meta_v1 import ObjectMeta
 
+EXEMPT, CATCH_ALL = "exempt", "catch-all"
+MANDATORY = (EXEMPT, CATCH_ALL)
+"""The names of the mandatory flow schemas and of the mandatory priority levels."""
 AUTO_UPDATE = "apf.kubernetes.io/autoupdate-spec"
 ALL = ("*",)
 _BY_USER, _BY_NAMESPACE = "ByUser", "ByNamespace"
@@ -51,6 +54,14 @@ def priority_levels() -> Iterator[PriorityLevelConfiguration]:
     ):
         queuing = QueuingConfiguration(queues=queues, hand_size=hand, queue_length_limit=50)
         yield _level(name, _limited(shares, lendable, queuing))
+
+
+def mandatory_levels() -> list[PriorityLevelConfiguration]:
+    return [each for each in priority_levels() if each.metadata.name in MANDATORY]
+
+
+def mandatory_schemas() -> list[FlowSchema]:
+    return [each for each in flow_schemas() if each.metadata.name in MANDATORY]
 
 
 def flow_schemas() -> Iterator[FlowSchema]:

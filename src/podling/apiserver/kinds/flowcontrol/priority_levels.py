@@ -18,8 +18,8 @@ from podling.apiserver.kinds.common.base import Context
 from podling.apiserver.kinds.common.checks import Errors
 from podling.apiserver.kinds.common.filling import change, fill_absent, fill_empty
 from podling.apiserver.kinds.common.table_rules import TableRules
-from podling.apiserver.kinds.flowcontrol.defaults import priority_levels
-from podling.apiserver.kinds.flowcontrol.flow_schemas import EXEMPT, MANDATORY, status_condition_errors
+from podling.apiserver.kinds.flowcontrol.defaults import EXEMPT, MANDATORY, priority_levels
+from podling.apiserver.kinds.flowcontrol.flow_schemas import status_condition_errors
 from podling.machinery import fields
 from podling.machinery.fields import Path
 
