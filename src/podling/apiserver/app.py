@@ -24,6 +24,9 @@ from podling.apiserver.auth import impersonation, issuer
 from podling.apiserver.auth.authn import ANONYMOUS, Authenticator
 from podling.apiserver.auth.authz import refusal
 from podling.apiserver.auth.pki import KeyPair
+from podling.apiserver.auth.rbac import Attributes
+from podling.apiserver.flowcontrol.dispatcher import TooManyRequests
+from podling.apiserver.flowcontrol.filter import KnownFlow
 from podling.apiserver.http.exchange import CACHE_CONTROL, Answer, HttpRequest
 from podling.apiserver.http.forwarded_user import forwarded_user
 from podling.apiserver.http.health import Check, Health
@@ -116,6 +119,7 @@ class _Route(NamedTuple):
     parsed: Parsed
     verb: str
     labels: Labels
+    flow: KnownFlow
 
 
 class HttpServer:
@@ -140,6 +144,7 @@ class HttpServer:
         self._streams = streams
         self._metrics = RequestMetrics(lambda: stored_objects(api.store, api.catalogue.resources()))
         self._objects = ObjectRequests(api.registry, self._metrics)
+        self._fairness = api.fairness
         self._documents = Documents(
             lambda: f"{serving.host}:{self.port}",
             Health(serving.checks, serving.ready_checks),
@@ -238,25 +243,17 @@ class HttpServer:
                     response = await self._external(request, external)
             else:
                 labels = self._begun(route.labels)
-                response = await self._resource(request, route.parsed, route.verb)
-        except ApiError as error:
-            response = await reply_error(request, error)
-        except web.HTTPRequestEntityTooLarge:
-            too_large = errors.too_large(f"limit is {MAX_BODY_BYTES}")
-            response = await reply_error(request, too_large)
-        except RecursionError:  # plain data of a request is the one thing here that can be nested deeply
-            response = await reply_error(request, errors.bad_request(TOO_DEEP))
+                response = await self._resource(request, route)
         except Exception as error:
-            if request.transport is None or request.transport.is_closing():
-                response = web.Response(status=CLIENT_GONE)
-                response.force_close()
-            else:
-                log.exception("%s %s failed", request.method, request.path)
-                response = await reply_error(request, errors.internal(f"{type(error).__name__}: {error}"))
+            response = await _failed(request, error)
         except asyncio.CancelledError:
             if labels is not None:
                 self._metrics.end(labels, CLIENT_GONE, clock.monotonic() - started)
             raise
+        finally:
+            if (place := request.place) is not None:
+                request.place = None
+                place.close(request, started, clock.monotonic())
         if self._stopping:
             response.force_close()  # the connection came too late to be closed with the others
         if labels is None:  # refused before it was understood
@@ -277,7 +274,7 @@ class HttpServer:
         if parsed is None:
             return None
         verb, path = self._verb(request, parsed), request.raw_path
-        route = _Route(parsed, verb, self._labels(request, verb, parsed))
+        route = _Route(parsed, verb, self._labels(request, verb, parsed), KnownFlow())
         if built_in is not None and verb != "patch" and "?" not in path and len(path) <= LENGTH_MAX:
             if len(self._routes) >= ROUTES_MAX:
                 self._routes.clear()
@@ -292,7 +289,8 @@ class HttpServer:
         applies = verb == "patch" and request.headers.get("Content-Type", "").startswith(APPLY)
         return target_labels(verb, parsed.target, applies=applies, dry_run="dryRun" in request.query_string)
 
-    async def _resource(self, request: HttpRequest, parsed: Parsed, verb: str) -> web.StreamResponse:
+    async def _resource(self, request: HttpRequest, route: _Route) -> web.StreamResponse:
+        parsed, verb = route.parsed, route.verb
         streams = parsed.target.subresource in STREAMS
         if "timeout=" in request.query_string and verb != "watch" and not streams:
             check_timeout(request.query)
@@ -301,8 +299,9 @@ class HttpServer:
             if self._streams is None:
                 raise errors.service_unavailable("this server reaches no nodes")
             return await self._streams.serve(request, parsed, verb, user)
-        if self._api.flows.following:
-            request.flow = self._api.flows.of_target(user, verb, parsed.target)
+        wait = self._fairness.begin(request, user, verb, parsed.target, route.flow)
+        if wait is not None:
+            await wait
         if self._writer is not None and self._writer.serves(request, verb, parsed.target):
             return await self._writer.forward(request, user)
         return await self._objects.serve(request, parsed, verb, user)
@@ -314,30 +313,35 @@ class HttpServer:
         try:
             return verb_of(request.method, parsed.target, watch=watch and request.method == "GET")
         except ApiError:
-            self._authorized(request)
+            user, asked = self._user(request), _attributes(request)
+            if self._api.flows.following:
+                self._fairness.classify(request, user, asked)
+            self._authorize(user, asked)
             raise
 
-    def _authorized(self, request: HttpRequest) -> User:
-        """Return the user of a request after a check of its path and method. Raises 401 and 403."""
-        user = self._user(request)
-        watch = "watch" in request.query_string and flag(request.query, "watch")
-        asked = attributes_of(request.method, request.path, watch=watch)
-        if self._api.flows.following:
-            request.flow = self._api.flows.of(user, asked)
+    async def _authorized(self, request: HttpRequest) -> User:
+        """Return the user of a request after a check of its path and method. Raises 401, 403 and 429."""
+        user, asked = self._user(request), _attributes(request)
+        wait = self._fairness.begin_path(request, user, asked)
+        if wait is not None:
+            await wait
+        self._authorize(user, asked)
+        return user
+
+    def _authorize(self, user: User, asked: Attributes) -> None:
         decision = self._api.authorizer.decide(user, asked)
         if not decision.allowed:
             raise refusal(user, asked, decision.reason)
-        return user
 
     async def _external(self, request: HttpRequest, external: External) -> web.StreamResponse:
         """Forward the request to an aggregated server, if the user is authorised."""
-        user = self._authorized(request)
+        user = await self._authorized(request)
         if not external.available:
             return await reply_text(request, UNAVAILABLE, code=503)
         return await self._api.aggregation.backend.serve(request, external.service, user)
 
     async def _document(self, request: HttpRequest) -> web.StreamResponse:
-        self._authorized(request)
+        await self._authorized(request)
         elsewhere = self._api.aggregation.described_by(request.path)
         if elsewhere is not None:
             return await self._api.aggregation.backend.serve(request, elsewhere, AGGREGATOR)
@@ -360,6 +364,26 @@ class HttpServer:
         return impersonation.impersonated(user, request.headers, self._api.authorizer)
 
 
+async def _failed(request: HttpRequest, error: Exception) -> web.StreamResponse:
+    """Return the answer to a request that failed with ``error``."""
+    if isinstance(error, ApiError):
+        return await reply_error(request, error)
+    if isinstance(error, TooManyRequests):
+        return await reply_text(
+            request, str(error), code=429, headers={"Retry-After": str(error.retry_after)}
+        )
+    if isinstance(error, web.HTTPRequestEntityTooLarge):
+        return await reply_error(request, errors.too_large(f"limit is {MAX_BODY_BYTES}"))
+    if isinstance(error, RecursionError):  # plain data of a request is all here that can be nested deeply
+        return await reply_error(request, errors.bad_request(TOO_DEEP))
+    if request.transport is None or request.transport.is_closing():
+        response = web.Response(status=CLIENT_GONE)
+        response.force_close()
+        return response
+    log.error("%s %s failed", request.method, request.path, exc_info=error)
+    return await reply_error(request, errors.internal(f"{type(error).__name__}: {error}"))
+
+
 async def _send(request: HttpRequest, response: web.Response) -> None:
     """Send an answer whose body is whole; a client that does not read it in time is cut off."""
     try:
@@ -369,6 +393,11 @@ async def _send(request: HttpRequest, response: web.Response) -> None:
     except (ConnectionError, TimeoutError):
         request.cut()
         response.force_close()
+
+
+def _attributes(request: HttpRequest) -> Attributes:
+    watch = "watch" in request.query_string and flag(request.query, "watch")
+    return attributes_of(request.method, request.path, watch=watch)
 
 
 def _is_malformed(record: logging.LogRecord) -> bool:

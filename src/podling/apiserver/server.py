@@ -35,7 +35,8 @@ from podling.apiserver.customresources.catalogue import Catalogue
 from podling.apiserver.customresources.conversion import Conversion
 from podling.apiserver.customresources.lifecycle import Lifecycle
 from podling.apiserver.customresources.watches import CustomWatches
-from podling.apiserver.flowcontrol.bootstrap_controller import Keeping
+from podling.apiserver.flowcontrol.bootstrap_controller import ConfigurationProducer
+from podling.apiserver.flowcontrol.filter import PriorityAndFairness
 from podling.apiserver.flowcontrol.flows import Flows
 from podling.apiserver.http.health import Check
 from podling.apiserver.http.metrics import Collector
@@ -112,6 +113,7 @@ class ApiServer:
             ("", "bindings", ""): self._bind,
         })  # fmt: skip
         self.flows = Flows(store)
+        self.fairness = PriorityAndFairness(self.flows, store)
         self.aggregation = Aggregation(self.client(), Backend(self.objects, front))
         self.components: dict[str, Check] = {
             "scheduler": _not_here, "controller-manager": _not_here, "etcd-0": lambda: store.trouble
@@ -177,7 +179,9 @@ class ApiServer:
         itself, and the flow schemas that its answers name."""
         shown = Registration(self.client(), self.catalogue)
         self._keep_running("apiservice-registration-controller", shown.run)
-        self._keep_running("priority-and-fairness-config-producer", Keeping(self.client(), self.flows).run)
+        producer = ConfigurationProducer(self.client(), self.flows)
+        self._keep_running("priority-and-fairness-config-producer", producer.run)
+        self._keep_running("priority-and-fairness-config-consumer", self.fairness.run)
 
     def measure_loop(self) -> None:
         """Count in the metrics how long pieces of work hold the event loop."""
@@ -203,6 +207,7 @@ class ApiServer:
     async def stop(self) -> None:
         await self._supervisor.close()
         await self.aggregation.backend.close()
+        self.fairness.close()
         self.flows.close()
         self.catalogue.close()
         self.authorizer.close()

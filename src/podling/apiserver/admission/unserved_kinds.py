@@ -14,8 +14,6 @@ _NO_DRIVER = "volumes of drivers are not mounted"
 
 UNSERVED: dict[tuple[str, str], str] = {
     ("autoscaling", "horizontalpodautoscalers"): "nothing is scaled by it",
-    ("flowcontrol.apiserver.k8s.io", "flowschemas"): "requests are not queued by it",
-    ("flowcontrol.apiserver.k8s.io", "prioritylevelconfigurations"): "requests are not queued by it",
     ("networking.k8s.io", "ingresses"): "nothing listens for it",
     ("networking.k8s.io", "networkpolicies"): "traffic is not filtered by it",
     ("networking.k8s.io", "servicecidrs"): "addresses of Services are not taken from it",

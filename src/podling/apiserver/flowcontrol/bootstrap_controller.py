@@ -1,5 +1,4 @@
-"""Keeps the flow schemas and priority levels that every cluster has, and says of schemas whether their level
-exists.
+"""Controller of the default flow schemas and priority levels, and of the status of all flow schemas.
 
 Upstream: ``pkg/registry/flowcontrol/rest``, ``apiserver/pkg/util/flowcontrol/apf_controller.go``.
 """
@@ -31,8 +30,8 @@ DANGLING = "Dangling"
 T = TypeVar("T", FlowSchema, PriorityLevelConfiguration)
 
 
-def with_level(schema: FlowSchema, *, exists: bool) -> FlowSchema:
-    """``schema`` with what is to be said of its priority level; itself if that is said already."""
+def with_dangling(schema: FlowSchema, *, exists: bool) -> FlowSchema:
+    """Return ``schema`` with a condition that says whether its priority level exists."""
     name = schema.spec.priority_level_configuration.name
     text = f'This FlowSchema references the PriorityLevelConfiguration object named "{name}" '
     text += "and it exists" if exists else "but there is no such object"
@@ -44,32 +43,32 @@ def with_level(schema: FlowSchema, *, exists: bool) -> FlowSchema:
     return structs.replace(schema, status=FlowSchemaStatus(conditions=conditions))
 
 
-class Keeping:
-    """One server's; ``flows`` begins to follow them once they are there."""
+class ConfigurationProducer:
+    """Reconciles the default objects, then lets ``flows`` begin to follow them."""
 
     def __init__(self, client: LocalClient, flows: Flows) -> None:
         self._client, self._flows = client, flows
 
     async def run(self) -> None:
-        await keep_at(self._look_and_wait, "flow schemas", seconds=CHECK_SECONDS)
+        await keep_at(self._reconcile_and_wait, "flow schemas", seconds=CHECK_SECONDS)
 
-    async def _look_and_wait(self) -> None:
-        await self.look()
+    async def _reconcile_and_wait(self) -> None:
+        await self.reconcile()
         listing = await self._client.list(FlowSchema)
         await changed(self._client, FlowSchema, listing.resource_version, within=CHECK_SECONDS)
 
-    async def look(self) -> None:
-        """One pass."""
-        levels = await self._keep(PriorityLevelConfiguration, priority_levels())
-        schemas = await self._keep(FlowSchema, flow_schemas())
+    async def reconcile(self) -> None:
+        """Make one pass."""
+        levels = await self._restore(PriorityLevelConfiguration, priority_levels())
+        schemas = await self._restore(FlowSchema, flow_schemas())
         names = {each.metadata.name for each in levels}
         for schema in schemas:
             level = schema.spec.priority_level_configuration.name
-            await self._write(with_level(schema, exists=level in names), schema, subresource="status")
+            await self._write(with_dangling(schema, exists=level in names), schema, subresource="status")
         if not self._flows.following:
             await self._flows.follow()
 
-    async def _keep(self, kind: type[T], wanted: Iterable[T]) -> tuple[T, ...]:
+    async def _restore(self, kind: type[T], wanted: Iterable[T]) -> tuple[T, ...]:
         """Create missing objects, and restore those that are kept up to date automatically."""
         found = {each.metadata.name: each for each in (await self._client.list(kind)).items}
         for each in wanted:

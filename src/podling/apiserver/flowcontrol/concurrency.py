@@ -167,22 +167,25 @@ def _check_items(required_sum: int, classes: Sequence[Item]) -> None:
         raise ValueError("negative sums are not supported")
     for index, each in enumerate(classes):
         if each.lower < 0:
-            raise ValueError(
-                f"lower bound {index} is {each.lower} but negative lower bounds are not allowed"
-            )
+            raise ValueError(f"lower bound {index} is {each.lower} but negative lower bounds are not allowed")
         if each.target < each.lower:
             raise ValueError(
                 f"target {index} is {each.target}, which is below its lower bound of {each.lower}"
             )
         if each.upper < each.lower:
             raise ValueError(
-                f"upper bound {index} is {each.upper} but should not be less than the lower bound {each.lower}"
+                f"upper bound {index} is {each.upper} but should not be less than the lower bound "
+                f"{each.lower}"
             )
     low, high = sum(each.lower for each in classes), sum(each.upper for each in classes)
     if low - required_sum > EPSILON:
-        raise ValueError(f"lower bounds sum to {low}, which is higher than the required sum of {required_sum}")
+        raise ValueError(
+            f"lower bounds sum to {low}, which is higher than the required sum of {required_sum}"
+        )
     if required_sum - high > EPSILON:
-        raise ValueError(f"upper bounds sum to {high}, which is lower than the required sum of {required_sum}")
+        raise ValueError(
+            f"upper bounds sum to {high}, which is lower than the required sum of {required_sum}"
+        )
 
 
 def _bound_proportion(

@@ -11,13 +11,14 @@ Source: ``apiserver/pkg/util/flowcontrol/apf_filter.go``, ``apiserver/pkg/server
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 
 from podling import clock
 from podling.apiserver.flowcontrol.flows import Flow, Flows
 from podling.apiserver.flowcontrol.levels import Level
 from podling.apiserver.flowcontrol.queue_set import QueueSet
-from podling.apiserver.flowcontrol.queues import Request
-from podling.apiserver.flowcontrol.work_estimate import ONE_SEAT, WorkEstimate
+from podling.apiserver.flowcontrol.queues import SHORT_SECONDS, Request
+from podling.apiserver.flowcontrol.work_estimate import WorkEstimate
 
 WAIT_SHARE = 4
 """A request waits for this fraction of its time at most."""
@@ -35,19 +36,17 @@ class TooManyRequests(Exception):
 
 
 class Turn:
-    """A request's place in its priority level, until ``end``."""
+    """The place of a request that is accounted for by itself, until ``close``."""
 
-    __slots__ = ("_dispatcher", "_kind", "flow", "request")
+    __slots__ = ("_dispatcher", "_kind", "flow", "on_close", "request")
 
-    def __init__(self, dispatcher: Dispatcher, flow: Flow, request: Request, kind: str) -> None:
+    def __init__(self, dispatcher: Dispatcher, flow: Flow, request: Request, *, watch: bool) -> None:
         self._dispatcher = dispatcher
-        self._kind = kind
+        self._kind = "watch" if watch else "regular"
         self.flow = flow
         self.request: Request | None = request
-
-    @property
-    def is_waiting(self) -> bool:
-        return self.request is not None and not self.request.is_executing
+        """The request while it waits or occupies seats."""
+        self.on_close: Callable[[], None] | None = None
 
     async def wait(self, seconds: float) -> None:
         """Wait until the request is dispatched. Raises ``TooManyRequests`` if that takes too long.
@@ -55,8 +54,7 @@ class Turn:
         A cancellation, as when the client goes away, removes it from its queue.
         """
         request = self.request
-        if request is None or request.is_executing:
-            return
+        assert request is not None, "a request waits once"
         loop = asyncio.get_running_loop()
         request.waiter = loop.create_future()
         timer = loop.call_later(seconds, request.wake)
@@ -74,22 +72,51 @@ class Turn:
 
     def _leave(self, request: Request, *, timed_out: bool) -> None:
         if request.is_executing:  # dispatched in the same moment
-            self.end(clock.monotonic())
             return
         self.request = None
         now = clock.monotonic()
         request.counts.waits["true"].observe(now - request.arrived_at)  # "true" means that it was not refused
-        for each in self.flow.level.queue_set.cancel(request, now, timed_out=timed_out):
-            each.wake()
+        self.flow.queue_set.cancel(request, now, timed_out=timed_out)
 
-    def end(self, now: float) -> None:
-        """Give the seats back. Does nothing the second time."""
-        request = self.request
-        if request is None:
-            return
-        self.request = None
-        request.counts.executions[self._kind].observe(now - request.started_at)
-        self._dispatcher.finish(self.flow.level, request, now)
+    def release(self) -> None:
+        """Give the seats back; later calls do nothing."""
+        request, now = self.request, clock.monotonic()
+        if request is not None:
+            self.request = None
+            request.counts.executions[self._kind].observe(now - request.started_at)
+            self._dispatcher.finish(self.flow, request, now)
+
+    def close(self, request: object, started_at: float, now: float) -> None:
+        """End the request."""
+        self.release()
+        if self.on_close is not None:
+            self.on_close()
+
+
+class BriefPlace:
+    """The place of the brief requests of a flow: those of one seat that need not wait."""
+
+    __slots__ = ("_counts", "_dispatcher", "_queue_set")
+
+    def __init__(self, dispatcher: Dispatcher, flow: Flow) -> None:
+        self._dispatcher = dispatcher
+        self._counts, self._queue_set = flow.counts, flow.queue_set
+
+    def release(self) -> None:
+        """Do nothing: the seat is given back at the end."""
+
+    def close(self, request: object, started_at: float, now: float) -> None:
+        """End one of the requests."""
+        seconds, counts = now - started_at, self._counts
+        counts.brief += 1
+        counts.brief_seconds += seconds
+        if seconds <= SHORT_SECONDS:
+            counts.short += 1
+            counts.short_seconds += seconds
+        else:
+            counts.executions["regular"].observe(seconds)
+        if self._queue_set.end_brief(request):
+            self._dispatcher.end_turn(self._queue_set)
 
 
 class Dispatcher:
@@ -97,41 +124,47 @@ class Dispatcher:
 
     def __init__(self, flows: Flows) -> None:
         self._flows = flows
-        self._ended: list[tuple[QueueSet, Request, float]] = []
-        """Requests that ended in this turn of the event loop."""
+        self._ended: dict[QueueSet, list[tuple[Request, float]]] = {}
+        """The queue sets in which seats are given back at the end of this turn of the event loop, with the
+        requests that ended in it."""
         self._timers: dict[QueueSet, asyncio.TimerHandle] = {}
+
+    def brief_place(self, flow: Flow) -> BriefPlace:
+        """Return the place of the brief requests of ``flow``."""
+        return BriefPlace(self, flow)
 
     def start(
         self, flow: Flow, estimate: WorkEstimate, now: float, *, watch: bool = False, details: object = None
     ) -> Turn:
         """Take in a request, which then executes or waits. Raises ``TooManyRequests``."""
-        level, counts = flow.level, flow.counts
-        if estimate is ONE_SEAT:
-            counts.one_seat += 1
-            found = level.queue_set.start(counts, estimate, flow.hash, now)
-        else:
-            counts.seats.observe(estimate.max_seats)
-            wide = estimate.initial_seats > 1
-            found = level.queue_set.start(counts, estimate, flow.hash, now, wide=wide)
+        counts, seats = flow.counts, estimate.max_seats
+        counts.seats.observe(seats)
+        wide = estimate.initial_seats > 1
+        found = flow.queue_set.start(counts, estimate, flow.hash, now, wide=wide)
         if isinstance(found, str):
             counts.waits["false"].observe(0)
-            raise self.rejection(level)
+            raise self.rejection(flow.level)
         found.flow, found.details = flow, details
-        if found.is_executing:
-            counts.immediate += 1
-        elif found.queue is not None:
-            counts.queue_lengths.observe(len(found.queue.waiting))
-        return Turn(self, flow, found, "watch" if watch else "regular")
+        if found.is_executing and not flow.level.is_exempt:
+            counts.waits["true"].observe(0)
+        if found.queue is not None:
+            counts.queue_lengths.observe(len(found.queue.waiting) or 1)
+            if flow.queue_set.spent:
+                self.end_turn(flow.queue_set)
+        return Turn(self, flow, found, watch=watch)
 
-    def finish(self, level: Level, request: Request, ended_at: float) -> None:
+    def finish(self, flow: Flow, request: Request, ended_at: float) -> None:
         """Give back a request's seats at the end of this turn of the event loop."""
-        if level.is_exempt:
-            level.queue_set.finish(request, ended_at, ended_at)
-            self._watch_release(level.queue_set)
-            return
-        self._ended.append((level.queue_set, request, ended_at))
-        if len(self._ended) == 1:
-            asyncio.get_running_loop().call_soon(self._end_turn)
+        self.end_turn(flow.queue_set).append((request, ended_at))
+
+    def end_turn(self, queue_set: QueueSet) -> list[tuple[Request, float]]:
+        """Give back seats of ``queue_set`` at the end of this turn; return the list of ended requests."""
+        ended = self._ended.get(queue_set)
+        if ended is None:
+            if not self._ended:
+                asyncio.get_running_loop().call_soon(self._end_turn)
+            ended = self._ended[queue_set] = []
+        return ended
 
     def rejection(self, level: Level) -> TooManyRequests:
         """Count a rejection, and return it."""
@@ -143,8 +176,7 @@ class Dispatcher:
         while True:
             await clock.sleep(ADJUSTMENT_SECONDS)
             self._flows.catch_up()
-            for request in self._flows.levels.adjust(clock.monotonic()):
-                request.wake()
+            self._flows.levels.adjust(clock.monotonic())
 
     def close(self) -> None:
         for timer in self._timers.values():
@@ -152,16 +184,12 @@ class Dispatcher:
         self._timers.clear()
 
     def _end_turn(self) -> None:
-        ended, self._ended = self._ended, []
+        ended, self._ended = self._ended, {}
         now = clock.monotonic()
-        touched: dict[QueueSet, None] = {}
-        for queue_set, request, ended_at in ended:
-            queue_set.finish(request, ended_at, now)
-            touched[queue_set] = None
-        for queue_set in touched:
-            if queue_set.requests_waiting:
-                for request in queue_set.dispatch(now):
-                    request.wake()
+        for queue_set, requests in ended.items():
+            for request, ended_at in requests:
+                queue_set.finish(request, ended_at, now)
+            queue_set.end_turn(now)
             self._watch_release(queue_set)
 
     def _watch_release(self, queue_set: QueueSet) -> None:
@@ -174,8 +202,7 @@ class Dispatcher:
 
     def _release(self, queue_set: QueueSet) -> None:
         del self._timers[queue_set]
-        for request in queue_set.release_due(clock.monotonic()):
-            request.wake()
+        queue_set.release_due(clock.monotonic())
         self._watch_release(queue_set)
 
 

@@ -33,7 +33,9 @@ class DroppedRequests:
         self._history = [each for each in self._history if self._second - each[0] <= most]
 
     def _update(self, second: int) -> None:
-        dropped = sum(number for at, number in self._history if second - at <= self.retry_after and at < second)
+        dropped = sum(
+            number for at, number in self._history if second - at <= self.retry_after and at < second
+        )
         if second - self._raised_at >= self.retry_after and dropped >= 3 * self.retry_after:
             self.retry_after = min(2 * self.retry_after, RETRY_AFTER_MAX)
             self._raised_at = second

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from podling import clock
 from podling.api.flowcontrol_v1 import FlowSchema, PriorityLevelConfiguration
 from podling.apiserver.auth.rbac import Attributes
 from podling.apiserver.flowcontrol.levels import Level, Levels
 from podling.apiserver.flowcontrol.matching import first_match, in_order
 from podling.apiserver.flowcontrol.shuffle_sharding import hash_of_flow
+from podling.apiserver.http.exchange import FLOW_SCHEMA, PRIORITY_LEVEL
 from podling.apiserver.kinds.flowcontrol.defaults import CATCH_ALL, EXEMPT, mandatory_schemas
 from podling.apiserver.registry.objects import object_of
 from podling.client.requests import Target, User
@@ -27,20 +31,33 @@ _PREFIX = _SCHEMAS[: _SCHEMAS.rindex("/", 0, -1) + 1]
 class Flow:
     """The requests of one flow schema and, where the schema says so, of one user or namespace."""
 
-    __slots__ = ("counts", "distinguisher", "hash", "level", "schema", "uids")
+    __slots__ = (
+        "brief_place",
+        "counts",
+        "distinguisher",
+        "hash",
+        "level",
+        "lines",
+        "queue_set",
+        "schema",
+        "uids",
+    )
 
-    def __init__(self, schema: FlowSchema, level: Level, user: User, namespace: str) -> None:
+    def __init__(self, schema: FlowSchema, level: Level, distinguisher: str, new_place: NewPlace) -> None:
         self.schema = schema.metadata.name or ""
-        self.level = level
+        self.level, self.queue_set = level, level.queue_set
         self.uids = schema.metadata.uid or "", level.uid
         """The UIDs of the flow schema and of the priority level, which responses name."""
+        self.lines = f"{FLOW_SCHEMA}: {self.uids[0]}\r\n{PRIORITY_LEVEL}: {self.uids[1]}\r\n"
+        """The headers of responses that name them."""
         self.counts = level.counts_of(self.schema)
-        method = schema.spec.distinguisher_method
-        self.distinguisher, self.hash = "", 0
-        if level.queuing.queues > 1:
-            if method is not None:
-                self.distinguisher = user.name if method.type == "ByUser" else namespace
-            self.hash = hash_of_flow(self.schema, self.distinguisher)
+        self.brief_place = new_place(self)
+        """The place that all brief requests of the flow share."""
+        self.distinguisher = distinguisher
+        self.hash = hash_of_flow(self.schema, distinguisher) if level.queuing.queues > 1 else 0
+
+
+NewPlace = Callable[[Flow], Any]
 
 
 class Flows:
@@ -48,6 +65,10 @@ class Flows:
 
     def __init__(self, store: Store, server_seats: int = SERVER_SEATS) -> None:
         self._store = store
+        self.new_place: NewPlace = lambda flow: None
+        """Makes the place of brief requests, for each new flow."""
+        self.version = 0
+        """Rises whenever requests may belong elsewhere than before."""
         self._server_seats = server_seats
         self._watch: Watch | None = None
         self._schemas: dict[str, FlowSchema] = {}
@@ -59,6 +80,11 @@ class Flows:
     @property
     def following(self) -> bool:
         return self._watch is not None
+
+    @property
+    def is_behind(self) -> bool:
+        """True if ``catch_up`` has something to do."""
+        return self._watch is not None and self._watch.behind
 
     @property
     def levels(self) -> Levels:
@@ -84,19 +110,17 @@ class Flows:
 
     def of_target(self, user: User, verb: str, target: Target) -> Flow:
         """Return the flow of a request for a resource; the object's name does not matter."""
-        self.catch_up()
-        namespace = target.name if target.resource.kind == "Namespace" else target.namespace
-        key = (user, verb, target.resource, target.subresource, namespace)
+        resource = target.resource
+        namespace = target.name if resource.kind == "Namespace" else target.namespace
+        key = (user, verb, resource, target.subresource, namespace)
         found = self._found.get(key)
         if found is not None:
             return found
-        resource = target.resource
         asked = Attributes(verb, resource.group, resource.plural, target.subresource, namespace)
         return self._look(key, user, asked)
 
     def of(self, user: User, asked: Attributes) -> Flow:
         """Return the flow of any request."""
-        self.catch_up()
         key = (user, asked)
         return self._found.get(key) or self._look(key, user, asked)
 
@@ -117,7 +141,7 @@ class Flows:
             self._found.clear()
         schema = first_match(self._ordered, user, asked) or self._ordered[-1]
         level = self.levels.by_name[schema.spec.priority_level_configuration.name]
-        found = Flow(schema, level, user, asked.namespace)
+        found = Flow(schema, level, _distinguisher(schema, level, user, asked), self.new_place)
         if asked.can_be_kept(user):
             self._found[key] = found
         return found
@@ -134,13 +158,23 @@ class Flows:
         Schemas whose level is missing are ignored; the mandatory ones exist also without objects.
         """
         self._found.clear()
-        for request in self.levels.configure(self._configurations.values(), clock.monotonic()):
-            request.wake()
+        self.version += 1
+        self.levels.configure(self._configurations.values(), clock.monotonic())
         levels = {name for name, level in self.levels.by_name.items() if not level.is_quiescing}
         found = in_order(
             each for each in self._schemas.values() if each.spec.priority_level_configuration.name in levels
         )
         names = {each.metadata.name for each in found}
-        missing = {each.metadata.name: each for each in mandatory_schemas() if each.metadata.name not in names}
+        missing = {
+            each.metadata.name: each for each in mandatory_schemas() if each.metadata.name not in names
+        }
         first, last = missing.get(EXEMPT), missing.get(CATCH_ALL)
         self._ordered = [*([first] if first else ()), *found, *([last] if last else ())]
+
+
+def _distinguisher(schema: FlowSchema, level: Level, user: User, asked: Attributes) -> str:
+    """Return the distinguisher of a request's flow; empty where all of a schema's requests are one flow."""
+    method = schema.spec.distinguisher_method
+    if method is None or level.queuing.queues <= 1:
+        return ""
+    return user.name if method.type == "ByUser" else asked.namespace

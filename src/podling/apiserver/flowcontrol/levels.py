@@ -1,4 +1,4 @@
-"""Priority levels with their queue sets: configuration objects become limits, and seats are lent and borrowed.
+"""Priority levels with their queue sets: their limits come from objects, and from what they lend and borrow.
 
 Source: ``apiserver/pkg/util/flowcontrol/apf_controller.go``.
 """
@@ -12,7 +12,7 @@ from podling.api.flowcontrol_v1 import PriorityLevelConfiguration
 from podling.apiserver.flowcontrol.concurrency import LevelDemand, Limits, adjust, limits_of, shares_of
 from podling.apiserver.flowcontrol.dropped_requests import DroppedRequests
 from podling.apiserver.flowcontrol.queue_set import QueueSet, Queuing
-from podling.apiserver.flowcontrol.queues import Request, SchemaCounts
+from podling.apiserver.flowcontrol.queues import SchemaCounts
 from podling.apiserver.flowcontrol.seat_demand import SeatDemand
 from podling.apiserver.kinds.flowcontrol.defaults import EXEMPT, mandatory_levels
 
@@ -33,6 +33,8 @@ class Level:
         self.target = 0.0
         self.schemas: dict[str, SchemaCounts] = {}
         """Counts by the names of flow schemas."""
+        self.brief_seconds = 0.0
+        """Time of brief requests until the demand was read last."""
         self.dropped = DroppedRequests()
         self.has_limit = False
         """True once it has been given seats."""
@@ -66,8 +68,8 @@ class Levels:
         self._nominal_sum = 0
         self.configure((), now)
 
-    def configure(self, found: Iterable[PriorityLevelConfiguration], now: float) -> list[Request]:
-        """Use these objects from now on; return the requests dispatched by that.
+    def configure(self, found: Iterable[PriorityLevelConfiguration], now: float) -> None:
+        """Use these objects from now on.
 
         Broken objects count as missing; the mandatory levels exist also without objects. A level whose object
         is gone stays until it is idle.
@@ -89,15 +91,15 @@ class Levels:
                 levels[name] = level
         self.by_name = levels
         self._divide()
-        return self._adjust(now)
+        self._adjust(now)
 
-    def adjust(self, now: float) -> list[Request]:
-        """Divide the seats by the demand since the last time; return the requests dispatched by that."""
+    def adjust(self, now: float) -> None:
+        """Divide the seats by the demand since the last time."""
         for name, level in [*self.by_name.items()]:
             if level.is_quiescing and level.queue_set.is_idle:
                 del self.by_name[name]
                 self._divide()
-        return self._adjust(now)
+        self._adjust(now)
 
     def _updated(self, configuration: PriorityLevelConfiguration, now: float) -> Level | None:
         """Return the level of an object, new or changed; None if the object is broken."""
@@ -125,19 +127,20 @@ class Levels:
                 level.has_limit = True
         self._nominal_sum = sum(level.limits.nominal for level in levels)
 
-    def _adjust(self, now: float) -> list[Request]:
+    def _adjust(self, now: float) -> None:
         levels = [*self.by_name.values()]
         for level in levels:
-            level.demand = level.demand.after(level.queue_set.demand.reset(now))
+            brief_seconds = sum(each.brief_seconds for each in level.schemas.values())
+            seen = level.queue_set.reset_demand(now, brief_seconds - level.brief_seconds)
+            level.demand, level.brief_seconds = level.demand.after(seen), brief_seconds
         demands = [
-            LevelDemand(level.limits, level.demand, level.queue_set.limit, level.is_exempt) for level in levels
+            LevelDemand(level.limits, level.demand, level.queue_set.limit, level.is_exempt)
+            for level in levels
         ]
         adjusted, self.fair_fraction = adjust(demands, self._nominal_sum)
-        dispatched: list[Request] = []
         for level, new in zip(levels, adjusted, strict=True):
             level.target = new.target
-            dispatched += level.queue_set.configure(level.queuing, new.current, now)
-        return dispatched
+            level.queue_set.configure(level.queuing, new.current, now)
 
 
 def queuing_of(configuration: PriorityLevelConfiguration) -> Queuing:

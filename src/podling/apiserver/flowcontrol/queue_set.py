@@ -5,9 +5,9 @@ seats are free, the queue whose oldest request would finish first in a virtual w
 share the seats evenly, is served. ``r`` is that world's time: the seat-seconds that each queue has been
 given. The service time of a request is estimated first, and corrected at its end.
 
-Source: ``apiserver/pkg/util/flowcontrol/fairqueuing/queueset/queueset.go``. One rule is added: *wide* requests
-together occupy half of a level's seats at most (but one of them is always served). So a request of one seat
-finds a seat although many wide ones wait, and few of these are in work at once.
+Source: ``apiserver/pkg/util/flowcontrol/fairqueuing/queueset/queueset.go``. One rule is added: *wide*
+requests together occupy half of a level's seats at most (but one of them is always served). So a request of
+one seat finds a seat although many wide ones wait, and few of these are in work at once.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from podling.apiserver.flowcontrol.queues import (
     SchemaCounts,
     work,
 )
-from podling.apiserver.flowcontrol.seat_demand import Integrator
+from podling.apiserver.flowcontrol.seat_demand import Integrator, Observation
 from podling.apiserver.flowcontrol.shuffle_sharding import check_sizes, deal
 from podling.apiserver.flowcontrol.work_estimate import WorkEstimate
 
@@ -35,6 +35,7 @@ CONCURRENCY_LIMIT, QUEUE_FULL, TIME_OUT, CANCELLED = (
 """Reasons of rejections, as metrics name them."""
 HANDS_MAX = 4096
 """Hands remembered before remembering starts afresh."""
+BRIEF_UNLIMITED = 1 << 30
 WIDE_SHARE = 2
 """Wide requests together occupy this fraction of the seats at most."""
 
@@ -64,6 +65,12 @@ class QueueSet:
         """The requests executing that went through no queue."""
         self.requests_waiting = self.requests_executing = 0
         self.seats_in_use = self.seats_waiting = self.wide_seats_in_use = 0
+        self.brief: dict[object, object] = {}
+        """Brief requests that are executing. ``seats_in_use`` does not include their seats."""
+        self.spent = 0
+        """Seats of brief requests that have ended since ``end_turn`` was called last."""
+        self.brief_peak = 0
+        """The most brief requests at once since the demand was read last."""
         self.dispatched = self.rejected = self.timed_out = self.cancelled = 0
         self.demand = Integrator(now)
         self._updated_at = now
@@ -80,15 +87,20 @@ class QueueSet:
 
     @property
     def is_idle(self) -> bool:
-        return not self.requests_waiting and not self.requests_executing
+        return not (self.requests_waiting or self.requests_executing or self.brief)
+
+    @property
+    def occupied(self) -> int:
+        """The seats that no request can take now."""
+        return self.seats_in_use + len(self.brief) + self.spent
 
     @property
     def next_release(self) -> float | None:
         """The time at which ``release_due`` has something to do next."""
         return self._lingering[0][0] if self._lingering else None
 
-    def configure(self, queuing: Queuing, limit: int, now: float) -> list[Request]:
-        """Change the configuration; return the requests dispatched by that.
+    def configure(self, queuing: Queuing, limit: int, now: float) -> None:
+        """Change the configuration.
 
         Queues that are no longer wanted are removed when they are empty.
         """
@@ -100,7 +112,9 @@ class QueueSet:
         for index in range(len(self.queues), queuing.queues):
             self.queues.append(Queue(index))
         self.queuing, self.limit = queuing, limit
-        return self.dispatch(now)
+        self._brief_limit = limit if queuing.queues >= 0 else BRIEF_UNLIMITED
+        self._spent_most = max(limit // 2, 1) if queuing.queues >= 0 else BRIEF_UNLIMITED
+        self.dispatch(now)
 
     def start(
         self, counts: SchemaCounts, estimate: WorkEstimate, flow_hash: int, now: float, *, wide: bool = False
@@ -118,7 +132,7 @@ class QueueSet:
         queue = self._queue_of(flow_hash)
         request.queue = queue
         if len(queue.waiting) >= self.queuing.length_limit and (
-            self.seats_in_use >= self.limit or self.wide_seats_in_use
+            self.occupied >= self.limit or self.wide_seats_in_use
         ):
             return self._reject(request, QUEUE_FULL)
         if not queue.waiting and not queue.executing:
@@ -132,19 +146,61 @@ class QueueSet:
             self._execute_from(queue, request, now)
             return request
         queue.enqueue(request)
-        self._with_waiting[queue] = None
+        self.hold_waiting(request)
         queue.bound_next_dispatch()
-        self.requests_waiting += 1
-        self.seats_waiting += request.seats
-        counts.waiting += 1
-        counts.waiting_seats += request.seats
         self.demand.set(self.seats_in_use + self.seats_waiting, now)
+        self.dispatch(now)
         return request
 
-    def dispatch(self, now: float) -> list[Request]:
-        """Dispatch as many waiting requests as possible, and return them."""
-        found: list[Request] = []
-        while self.requests_waiting and self.seats_in_use < self.limit:
+    def hold_waiting(self, request: Request) -> None:
+        """Count a request that has been put into its queue."""
+        assert request.queue is not None
+        self._with_waiting[request.queue] = None
+        self.requests_waiting += 1
+        self.seats_waiting += request.seats
+        request.counts.waiting += 1
+        request.counts.waiting_seats += request.seats
+
+    def start_brief(self, request: object, flow: object) -> bool:
+        """Start a request of one seat without accounting of its own, if a seat is free and none waits.
+
+        While nothing waits, nothing has to be fair: such requests go through no queue.
+        """
+        brief = self.brief
+        running = len(brief)
+        if self.requests_waiting or running + self.spent + self.seats_in_use >= self._brief_limit:
+            return False
+        brief[request] = flow
+        if running >= self.brief_peak:
+            self.brief_peak = running + 1
+        return True
+
+    def end_brief(self, request: object) -> bool:
+        """Note the end of a brief request; return whether ``end_turn`` is to follow.
+
+        The seat counts as occupied until then: most of these requests run in one piece of the event loop, and
+        none would ever compete with another one.
+        """
+        del self.brief[request]
+        self.spent += 1
+        return self.spent >= self._spent_most or self.requests_waiting > 0
+
+    def end_turn(self, now: float) -> None:
+        """Release the seats of ended brief requests."""
+        self._advance(now)
+        self.spent = 0
+        self.dispatch(now)
+
+    def reset_demand(self, now: float, brief_seconds: float) -> Observation:
+        """Return the demand for seats since the last time; brief requests took ``brief_seconds``."""
+        seen, peak = self.demand.reset(now), self.brief_peak
+        self.brief_peak = len(self.brief)
+        average = seen.average + (brief_seconds / seen.seconds if seen.seconds > 0 else 0)
+        return Observation(seen.seconds, average, seen.deviation, seen.least, max(seen.most, peak))
+
+    def dispatch(self, now: float) -> None:
+        """Dispatch as many waiting requests as possible."""
+        while self.requests_waiting and self.occupied < self.limit:
             request = self._next_request()
             if request is None:
                 break
@@ -154,11 +210,10 @@ class QueueSet:
             self._fit_final_seats(request)
             self._execute_from(queue, request, now)
             queue.bound_next_dispatch()
-            found.append(request)
-        return found
+            request.wake()
 
-    def cancel(self, request: Request, now: float, *, timed_out: bool = False) -> list[Request]:
-        """Remove a waiting request from its queue; return the requests dispatched by that."""
+    def cancel(self, request: Request, now: float, *, timed_out: bool = False) -> None:
+        """Remove a waiting request from its queue."""
         self._advance(now)
         queue = request.queue
         assert queue is not None
@@ -172,7 +227,7 @@ class QueueSet:
         request.counts.reject(TIME_OUT if timed_out else CANCELLED)
         self.demand.set(self.seats_in_use + self.seats_waiting, now)
         self._remove_if_unwanted(queue)
-        return self.dispatch(now)
+        self.dispatch(now)
 
     def finish(self, request: Request, ended_at: float, now: float) -> None:
         """Note the end of an executing request; ``dispatch`` is to follow.
@@ -199,12 +254,12 @@ class QueueSet:
         else:
             self._release(request, now)
 
-    def release_due(self, now: float) -> list[Request]:
-        """Release the seats of requests whose additional time is over; return the requests dispatched."""
+    def release_due(self, now: float) -> None:
+        """Release the seats of requests whose additional time is over."""
         self._advance(now)
         while self._lingering and self._lingering[0][0] <= now:
             self._release(heappop(self._lingering)[2], now)
-        return self.dispatch(now)
+        self.dispatch(now)
 
     def _advance(self, now: float) -> None:
         """Let virtual time pass, in which the queues have been as they are now."""
@@ -238,8 +293,8 @@ class QueueSet:
         if request.wide and not self._has_room_for_wide(request):
             return False
         if request.seats > self.limit:
-            return not self.requests_executing
-        return self.seats_in_use + request.seats <= self.limit
+            return not (self.requests_executing or self.brief)
+        return self.occupied + request.seats <= self.limit
 
     def _has_room_for_wide(self, request: Request) -> bool:
         occupied = self.wide_seats_in_use
@@ -248,8 +303,8 @@ class QueueSet:
     def _next_request(self) -> Request | None:
         """Return the request to dispatch now: the oldest of the queue with the least virtual finish.
 
-        Queues are considered in turn, beginning after the one served last. Wide requests that have to wait for
-        others of their kind keep only their own queue waiting.
+        Queues are considered in turn, beginning after the one served last. A wide request that waits for
+        others of its kind keeps only its own queue waiting.
         """
         best: tuple[int, int] | None = None
         found: Request | None = None

@@ -21,6 +21,7 @@ QUEUE_LENGTHS = (0, 10, 25, 50, 100, 250, 500, 1000)
 WATCHERS = (0, 1, 10, 100, 1000, 10000)
 DURATIONS = (0, 0.005, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30)
 """The buckets of upstream's histograms."""
+SHORT_SECONDS = DURATIONS[1]
 
 
 def work(seats: int, seconds: float) -> int:
@@ -42,10 +43,10 @@ class SchemaCounts:
     def __init__(self) -> None:
         self.waiting = self.waiting_seats = 0
         self.executing = self.executing_seats = 0
-        self.immediate = 0
-        """Requests that were dispatched without waiting in a queue."""
-        self.one_seat = 0
-        """Requests that were estimated to need one seat; the others are in ``seats``."""
+        self.brief, self.brief_seconds = 0, 0.0
+        """Requests of one seat that were dispatched at once and have ended, and the time that they took."""
+        self.short, self.short_seconds = 0, 0.0
+        """Those of them that took at most ``SHORT_SECONDS``: they are in no histogram."""
         self.blocked = 0
         """Dispatches that were put off because too few seats were free."""
         self.rejected: dict[str, int] = {}
@@ -54,7 +55,7 @@ class SchemaCounts:
         self.watchers = Histogram(WATCHERS)
         self.executions = {"regular": Histogram(DURATIONS), "watch": Histogram(DURATIONS)}
         self.waits = {"true": Histogram(DURATIONS), "false": Histogram(DURATIONS)}
-        """How long requests waited that were taken in (``true``), and those that were refused (``false``)."""
+        """Waits of requests that were taken in (``true``), and of those that were refused (``false``)."""
 
     def reject(self, reason: str) -> None:
         self.rejected[reason] = self.rejected.get(reason, 0) + 1
@@ -74,12 +75,15 @@ class Request:
     additional_seconds = 0.0
     queue: Queue | None = None
     is_executing = False
+    flow: Any = None
     details: Any = None
     """The request as the debug pages show it."""
     waiter: Any = None
     """The future on which the request waits for its dispatch."""
 
-    def __init__(self, counts: SchemaCounts, estimate: WorkEstimate, now: float, *, wide: bool = False) -> None:
+    def __init__(
+        self, counts: SchemaCounts, estimate: WorkEstimate, now: float, *, wide: bool = False
+    ) -> None:
         self.counts = counts
         self.arrived_at = self.started_at = now
         self.arrived_r = 0

@@ -84,7 +84,7 @@ def list_seats(
 
 
 def _reads_storage(options: ListOptions) -> bool:
-    """Return whether upstream reads a LIST from etcd, not from its cache (``delegator.ShouldDelegateList``)."""
+    """Return whether upstream reads a LIST from etcd and not from its cache (``ShouldDelegateList``)."""
     match, revision = options.resource_version_match, options.resource_version
     if match:
         return match != "NotOlderThan"
@@ -94,7 +94,7 @@ def _reads_storage(options: ListOptions) -> bool:
 
 
 def mutating_estimate(watchers: int, max_seats: int) -> WorkEstimate:
-    """Return the work of a change that ``watchers`` are told of; one request takes ``max_seats`` at most.
+    """Return the work of a change that wakes ``watchers``; one request takes ``max_seats`` at most.
 
     Many watchers mean many seats for a short time; they count as fewer seats for longer, because a wide
     request keeps others from being dispatched.

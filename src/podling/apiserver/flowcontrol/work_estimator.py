@@ -10,6 +10,7 @@ from podling.apiserver.flowcontrol.object_sizes import ObjectSizes
 from podling.apiserver.flowcontrol.queues import SchemaCounts
 from podling.apiserver.flowcontrol.watch_counts import WatchCounts, exact_value
 from podling.apiserver.flowcontrol.work_estimate import (
+    BODY_BYTES_PER_SEAT,
     FULL_SEATS,
     ONE_SEAT,
     WorkEstimate,
@@ -24,6 +25,9 @@ from podling.store.base import Store
 HEAVY_PATHS = ("/openapi/", "/metrics")
 """Documents that take long to make and to send."""
 HEAVY_SEATS = 10
+FULL_BYTES = FULL_SEATS * BODY_BYTES_PER_SEAT
+"""The size that a body of unknown size is taken for."""
+LIMIT_DIGITS_MAX = 18
 WITH_BODIES = ("create", "update", "patch")
 CHANGES = (*WITH_BODIES, "delete")
 
@@ -63,19 +67,10 @@ class WorkEstimator:
         self._store = store
         self._sizes = ObjectSizes(store)
 
-    async def estimate(
+    def of_change(
         self, level: Level, counts: SchemaCounts, verb: str, target: Target, request: Arrived
     ) -> WorkEstimate:
-        """Return the work of a request of ``level``."""
-        if verb in CHANGES:
-            return self._of_change(level, counts, verb, target, request)
-        if verb in ("list", "watch"):
-            return _with_seats(level, await self._list_seats(verb, target, request))
-        return ONE_SEAT
-
-    def _of_change(
-        self, level: Level, counts: SchemaCounts, verb: str, target: Target, request: Arrived
-    ) -> WorkEstimate:
+        """Return the work of a create, update, patch or delete."""
         watchers = 0
         if target.subresource != "token" or target.resource.plural != "serviceaccounts":
             watchers = self.watches.interested(target)
@@ -94,16 +89,14 @@ class WorkEstimator:
         entry = self._store.peek(target.resource.key(target.namespace, target.name))
         return size if entry is None else max(size, len(entry.value))
 
-    async def _list_seats(self, verb: str, target: Target, request: Arrived) -> int:
+    async def of_list(self, level: Level, target: Target, request: Arrived, *, watch: bool) -> WorkEstimate:
+        """Return the work of a list, or of a ``watch``, or of a deletion of a collection."""
         options = ListOptions()
         if request.query_string:
             options = _options(request.query)
         single = bool(target.name or exact_value(options.field_selector, "metadata.name"))
         stats = await self._sizes.stats(target)
-        return list_seats(options, stats, watch=verb == "watch", single=single)
-
-
-FULL_BYTES = FULL_SEATS * 12_800
+        return _with_seats(level, list_seats(options, stats, watch=watch, single=single))
 
 
 def estimate_of_path(level: Level, path: str) -> WorkEstimate:
@@ -127,10 +120,7 @@ def _options(query: Mapping[str, str]) -> ListOptions:
         field_selector=query.get("fieldSelector", ""),
         resource_version=query.get("resourceVersion", ""),
         resource_version_match=query.get("resourceVersionMatch", ""),
-        limit=int(limit) if limit.isdecimal() and len(limit) < LIMIT_DIGITS else 0,
+        limit=int(limit) if limit.isdecimal() and len(limit) <= LIMIT_DIGITS_MAX else 0,
         continue_token=query.get("continue", ""),
         send_initial_events=None if initial is None else initial.lower() not in ("0", "false"),
     )
-
-
-LIMIT_DIGITS = 19

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from functools import cache
 from http import HTTPStatus
 from itertools import count
+from typing import Protocol
 
 from aiohttp import HttpVersion11, web
 from multidict import CIMultiDict
@@ -45,12 +46,40 @@ def audit_id(request: web.BaseRequest) -> str:
     return request.headers.get(AUDIT_ID) or _new_audit_id()
 
 
+class Place(Protocol):
+    """A request's place in its priority level."""
+
+    def release(self) -> None:
+        """Give back the seats of a request that goes on."""
+        ...
+
+    def close(self, request: HttpRequest, started_at: float, now: float) -> None:
+        """End ``request``."""
+        ...
+
+
+class FlowNames(Protocol):
+    """The flow schema and the priority level of a request, as responses name them."""
+
+    @property
+    def uids(self) -> tuple[str, str]: ...
+
+    @property
+    def lines(self) -> str:
+        """Return the lines of their headers."""
+        ...
+
+
 class HttpRequest(CompletingRequest):
     """A request whose answer says what every answer says."""
 
+    __hash__ = object.__hash__  # equal to itself only; its base class, a mapping, has none
     _whole: bytes | None = None
-    flow: tuple[str, str] | None = None
-    """The UIDs of the request's flow schema and of its priority level."""
+    place: Place | None = None
+    """Its seats in the priority level, if that limits it."""
+    deadline: float | None = None
+    """When its time is over, in monotonic time; None for one that may take as long as it likes."""
+    flow: FlowNames | None = None
     is_inside: bool = False
     """It comes from an API worker, which names its user."""
     is_stale: bool = False
@@ -95,6 +124,11 @@ class HttpRequest(CompletingRequest):
             self.cut()
             raise ConnectionResetError("the client does not read") from None
 
+    def release_seats(self) -> None:
+        """Stop counting as a request in work: a watch that has begun costs little more than its events."""
+        if self.place is not None:
+            self.place.release()
+
     def cut(self) -> None:
         """Close the connection at once and discard the unsent bytes."""
         if self.transport is not None:
@@ -108,7 +142,7 @@ class HttpRequest(CompletingRequest):
         if CACHE_CONTROL not in headers:
             headers[CACHE_CONTROL] = NOT_KEPT
         if self.flow is not None:
-            headers[FLOW_SCHEMA], headers[PRIORITY_LEVEL] = self.flow
+            headers[FLOW_SCHEMA], headers[PRIORITY_LEVEL] = self.flow.uids
 
 
 class Answer(DirectResponse):
@@ -122,7 +156,7 @@ class Answer(DirectResponse):
         body, code, media_type, end = self.parts
         more = "Connection: close\r\n" if self.is_last else ""
         if request.flow is not None:
-            more += f"{FLOW_SCHEMA}: {request.flow[0]}\r\n{PRIORITY_LEVEL}: {request.flow[1]}\r\n"
+            more += request.flow.lines
         return (
             f"HTTP/1.1 {code} {_phrase(code)}\r\nDate: {rfc822_formatted_time()}\r\n"
             f"Content-Type: {media_type}\r\nContent-Length: {len(body) + len(end)}\r\n"

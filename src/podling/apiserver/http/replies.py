@@ -88,9 +88,12 @@ def reply_object(
     return reply(request, body, code=code, media_type=media_type, end=NEWLINE)
 
 
-async def reply_text(request: HttpRequest, text: str, *, code: int) -> web.StreamResponse:
+async def reply_text(
+    request: HttpRequest, text: str, *, code: int, headers: Mapping[str, str] | None = None
+) -> web.StreamResponse:
     """Answer with a line of plain text, as Go's ``http.Error`` does."""
-    return await reply(request, f"{text}\n".encode(), code=code, media_type=TEXT, headers=NO_SNIFFING)
+    headers = {**NO_SNIFFING, **(headers or {})}
+    return await reply(request, f"{text}\n".encode(), code=code, media_type=TEXT, headers=headers)
 
 
 async def reply_pieces(

@@ -71,6 +71,7 @@ class WatchRequests:
             # Clients look for the error of a start that is too old among the events.
             event = b'{"type":"ERROR","object":' + status_json(error.status) + b"}\n"
             return await (_send_event(request, event) if over_websocket else reply(request, event))
+        watch.on_begun = request.release_seats
         self._watches[watch] = None
         if self._closed:
             watch.close()

@@ -84,6 +84,8 @@ class ObjectWatch:
         self._initial_end = bool(options.send_initial_events) and options.bookmarks
         self._next_bookmark = clock.monotonic() + BOOKMARK_SECONDS if options.bookmarks else None
         self._closed = False
+        self.on_begun: Callable[[], None] | None = None
+        """Called when the present state has been taken, before the first change is waited for."""
 
     def __aiter__(self) -> ObjectWatch:
         return self
@@ -97,6 +99,9 @@ class ObjectWatch:
             elif self._present is not None:
                 await self._show_present(self._present)
             else:
+                if self.on_begun is not None:
+                    self.on_begun()
+                    self.on_begun = None
                 await self._more(self._watch)
         return self._ready.popleft()
 

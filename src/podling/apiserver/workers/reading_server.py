@@ -32,6 +32,7 @@ class ReadingApiServer(ApiServer):
         await self._replica.reached(0)
         await self._load()
         self._keep_running("apiservice-discovery-controller", partial(self.aggregation.run, writes=False))
+        self._keep_running("priority-and-fairness-config-consumer", self.fairness.run)
         self._keep_running("keep-up", self._keep_up)
 
     async def announce(self, address: str, port: int) -> None:

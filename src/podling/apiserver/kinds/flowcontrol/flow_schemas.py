@@ -23,7 +23,7 @@ from podling.apiserver.kinds.common.base import Context
 from podling.apiserver.kinds.common.checks import Errors
 from podling.apiserver.kinds.common.filling import change, fill_empty
 from podling.apiserver.kinds.common.table_rules import TableRules
-from podling.apiserver.kinds.flowcontrol.defaults import MANDATORY, flow_schemas
+from podling.apiserver.kinds.flowcontrol.defaults import EXEMPT, MANDATORY, flow_schemas
 from podling.machinery import fields, names
 from podling.machinery.fields import Path
 

@@ -1,0 +1,144 @@
+"""API priority and fairness as a stage of each HTTP request: after authentication, before authorisation.
+
+Source: ``apiserver/pkg/server/filters/priority-and-fairness.go``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable
+from functools import partial
+
+from podling import clock
+from podling.apiserver.auth.rbac import Attributes
+from podling.apiserver.flowcontrol.dispatcher import Dispatcher, Turn, wait_seconds
+from podling.apiserver.flowcontrol.flows import Flow, Flows
+from podling.apiserver.flowcontrol.inflight_limits import InflightLimits
+from podling.apiserver.flowcontrol.watch_counts import WatchCounts
+from podling.apiserver.flowcontrol.work_estimate import ONE_SEAT, WorkEstimate
+from podling.apiserver.flowcontrol.work_estimator import CHANGES, WorkEstimator, estimate_of_path
+from podling.apiserver.http.exchange import HttpRequest
+from podling.client.requests import Target, User
+from podling.store.base import Store
+
+LONG_RUNNING = ("attach", "exec", "log", "portforward", "proxy")
+"""Subresources whose requests take no seats, also those of aggregated servers."""
+READS = ("get", "list", "watch")
+
+
+class KnownFlow:
+    """The flow of one user's requests of one verb and target, as of a version of the configuration."""
+
+    __slots__ = ("flow", "user", "version")
+    flow: Flow
+
+    def __init__(self) -> None:
+        self.user: User | None = None
+        self.version = -1
+
+
+class PriorityAndFairness:
+    """Lets requests begin when it is their turn. Without flow schemas, fixed limits hold instead."""
+
+    def __init__(self, flows: Flows, store: Store) -> None:
+        self.flows = flows
+        self.dispatcher = Dispatcher(flows)
+        flows.new_place = self.dispatcher.brief_place
+        self._estimator = WorkEstimator(store)
+        self.limits = InflightLimits()
+        """The limits that hold without flow schemas."""
+
+    @property
+    def watches(self) -> WatchCounts:
+        """The open watches, by what they select."""
+        return self._estimator.watches
+
+    async def run(self) -> None:
+        """Adjust the limits of the priority levels, for ever."""
+        await self.dispatcher.run()
+
+    def close(self) -> None:
+        self.dispatcher.close()
+
+    def begin(
+        self, request: HttpRequest, user: User, verb: str, target: Target, known: KnownFlow
+    ) -> Awaitable[None] | None:
+        """Take in a request for a resource; return what it is to wait for, if anything.
+
+        Raises ``TooManyRequests``, as the wait does.
+
+        Args:
+            known: the flow of the last request of the same verb and target.
+        """
+        flows = self.flows
+        if not flows.following:
+            request.place = self.limits.enter(user, changes=verb not in READS, long_running=verb == "watch")
+            return None
+        if flows.is_behind:
+            flows.catch_up()
+        if known.user is user and known.version == flows.version:
+            flow = known.flow
+        else:
+            flow = known.flow = flows.of_target(user, verb, target)
+            known.user, known.version = user, flows.version
+        request.flow = flow
+        estimate = ONE_SEAT
+        if verb != "get":
+            if verb not in CHANGES:
+                return self._begin_list(request, flow, user, verb, target)
+            estimate = self._estimator.of_change(flow.level, flow.counts, verb, target, request)
+        if estimate is ONE_SEAT and flow.queue_set.start_brief(request, flow):
+            request.place = flow.brief_place
+            return None
+        return self._start(request, flow, estimate, (user, verb, target, request))
+
+    async def _begin_list(
+        self, request: HttpRequest, flow: Flow, user: User, verb: str, target: Target
+    ) -> None:
+        watch, selector = verb == "watch", ""
+        estimate = await self._estimator.of_list(flow.level, target, request, watch=watch)
+        wait = self._start(request, flow, estimate, (user, verb, target, request), watch=watch)
+        if wait is not None:
+            await wait
+        if watch and isinstance(request.place, Turn):
+            if request.query_string:
+                selector = request.query.get("fieldSelector", "")
+            if (key := self.watches.register(target, selector)) is not None:
+                request.place.on_close = partial(self.watches.forget, key)
+
+    def begin_path(self, request: HttpRequest, user: User, asked: Attributes) -> Awaitable[None] | None:
+        """Take in a request for a path that is served here as no resource, as ``begin`` does."""
+        if asked.subresource in LONG_RUNNING:
+            return None
+        watch = asked.verb == "watch"
+        if not self.flows.following:
+            request.place = self.limits.enter(user, changes=asked.verb not in READS, long_running=watch)
+            return None
+        flow = self.classify(request, user, asked)
+        estimate = estimate_of_path(flow.level, asked.path)
+        return self._start(request, flow, estimate, (user, asked.verb, asked, request), watch=watch)
+
+    def classify(self, request: HttpRequest, user: User, asked: Attributes) -> Flow:
+        """Return the flow of a request; its response is to name it."""
+        self.flows.catch_up()
+        flow = self.flows.of(user, asked)
+        request.flow = flow
+        return flow
+
+    def _start(
+        self,
+        request: HttpRequest,
+        flow: Flow,
+        estimate: WorkEstimate,
+        details: object,
+        *,
+        watch: bool = False,
+    ) -> Awaitable[None] | None:
+        if estimate is ONE_SEAT and not watch and flow.queue_set.start_brief(request, flow):
+            request.place = flow.brief_place
+            return None
+        now = clock.monotonic()
+        turn = self.dispatcher.start(flow, estimate, now, watch=watch, details=details)
+        request.place, started = turn, turn.request
+        if started is None or started.is_executing:
+            return None
+        return turn.wait(wait_seconds(request.deadline, now))
