@@ -1,7 +1,8 @@
 """The client protocol, with which every component reads and changes the cluster.
 
-Two implementations, one contract suite: ``client.local`` calls an API server in the same
-process without sockets or re-encoding, ``client.http`` connects to any over HTTPS. Objects are the frozen
+Two implementations, one contract suite: ``client.local`` calls an API server that trusts it, in the same
+process without sockets or re-encoding, in another process over a Unix socket (``client.socket_backend``);
+``client.http`` connects to any over HTTPS. Objects are the frozen
 structs of ``podling.api``; what a client returns may be shared with others and must not be changed
 (build new ones with ``msgspec.structs.replace``). All calls raise ``machinery.errors.ApiError`` for what
 the server refused, and ``Unreachable`` where no answer came.

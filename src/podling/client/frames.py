@@ -78,8 +78,6 @@ class FrameWriter:
         self._buffer = bytearray()
         self._flush: asyncio.Handle | None = None
         self._loop = asyncio.get_running_loop()
-        self.writes = 0
-        """Counts the calls of ``write``."""
 
     def add(self, message: Any) -> None:
         """Send ``message`` with the others of this turn. Raises ``FrameError`` if it is too large."""
@@ -104,5 +102,4 @@ class FrameWriter:
             self._flush = None
         if self._buffer:
             buffer, self._buffer = self._buffer, bytearray()
-            self.writes += 1
             self._write(buffer)

@@ -1,4 +1,4 @@
-"""The client of an API server in the same process: the same stages, no sockets, no second encoding."""
+"""The client of an API server that trusts it: in the same process, or in another one of this machine."""
 
 from __future__ import annotations
 
@@ -60,8 +60,8 @@ class LocalClient:
     ) -> AsyncIterator[WatchEvent[T]]:
         """Watch as the protocol states, but without bookmarks.
 
-        No connection of a watch inside the process can break, and bookmarks would wake thousands of them
-        every minute.
+        No connection of a watch inside the process can break, and one over a Unix socket breaks only with
+        its server; bookmarks would wake thousands of watches every minute.
         """
         options = ListOptions(
             label_selector=label_selector,

@@ -61,11 +61,6 @@ class SocketConnection(asyncio.Protocol):
     def is_open(self) -> bool:
         return self._transport is not None and not self.lost.done()
 
-    @property
-    def writes(self) -> int:
-        """Return how often messages were written: until the next time, those that are sent wait here."""
-        return self._writer.writes
-
     def new_id(self) -> int:
         self._last_id += 1
         return self._last_id
@@ -78,16 +73,6 @@ class SocketConnection(asyncio.Protocol):
         except FrameError as error:
             raise errors.too_large(str(error)) from None
 
-    def request(self, number: int, message: Any) -> asyncio.Future[Reply]:
-        """Send a request with the id ``number``; return the future of its reply.
-
-        Raises ``Unreachable``, or ``ApiError`` 413; the future may have ``ApiError`` or ``Unreachable``.
-        """
-        self.send(message)
-        reply: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
-        self._replies[number] = reply
-        return reply
-
     async def call(self, number: int, message: Any) -> Reply:
         """Send a request with the id ``number`` and return the reply.
 
@@ -95,7 +80,9 @@ class SocketConnection(asyncio.Protocol):
         """
         while self._writable is not None:
             await asyncio.shield(self._writable)
-        reply = self.request(number, message)
+        self.send(message)
+        reply: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
+        self._replies[number] = reply
         try:
             return await reply
         except asyncio.CancelledError:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, cast
 
 from msgspec import Struct
@@ -19,6 +19,9 @@ READ_WRITE = ("get", "patch", "update")
 CREATE = ("create",)
 PROXY = ("create", "delete", "get", "patch", "update")
 CONNECT = ("create", "get")
+
+TYPES_MAX = 1024
+"""Kinds whose type is remembered."""
 
 
 class Subresource(Struct, frozen=True):
@@ -107,6 +110,7 @@ def module_of(group: str, version: str) -> str:
     return f"podling.api.{base}_{version}"
 
 
+@lru_cache(TYPES_MAX)
 def type_of(group: str, version: str, kind: str) -> type[Any]:
     """Return the struct of any kind of the API, served or not. Raises LookupError for an unknown one."""
     try:

@@ -64,11 +64,10 @@ class Reads:
 
     def json_of(self, target: Target, obj: Any) -> bytes:
         """Return the JSON of what a write of ``target`` gave: as it is stored, if it is."""
-        if not target.subresource:
-            key = target.resource.key(target.namespace, obj.metadata.name or "")
-            entry = self._store.peek(key)
-            if entry is not None and entry.memo is not None and entry.memo.object is obj:
-                return entry.memo.completed_bytes or entry.value
+        key = target.resource.key(target.namespace, obj.metadata.name or "")
+        entry = self._store.peek(key)
+        if entry is not None and entry.memo is not None and entry.memo.object is obj:
+            return entry.memo.completed_bytes or entry.value
         return codec.encode(obj)
 
     def shown(self, resource: Resource, entry: Entry) -> Any:

@@ -31,7 +31,6 @@ from podling.machinery.encoding.custom import (
     storage_version,
     stored_resource,
 )
-from podling.machinery.encoding.status_json import status_json
 from podling.machinery.scheme import Resource, by_path
 from podling.store.base import Entry
 
@@ -166,7 +165,7 @@ class Calls:
         return Reply(number, self._json(target, obj), _kind(target, obj), tuple(warnings))
 
     def _json(self, target: Target, obj: Any) -> bytes:
-        return status_json(obj) if isinstance(obj, Status) else self._registry.reads.json_of(target, obj)
+        return codec.encode(obj) if isinstance(obj, Status) else self._registry.reads.json_of(target, obj)
 
 
 def _body(target: Target, data: bytes) -> Any:

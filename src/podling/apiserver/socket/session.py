@@ -15,7 +15,7 @@ from podling.apiserver.socket.watch_stream import Outlet, WatchStream
 from podling.client import messages
 from podling.client.messages import Failure, Items, Reply
 from podling.machinery import errors
-from podling.machinery.encoding.status_json import status_json
+from podling.machinery.encoding import codec
 from podling.machinery.errors import ApiError
 from podling.store.base import Store
 
@@ -185,7 +185,7 @@ class Session:
             self._fail(request.id, errors.internal(f"{type(error).__name__}: {error}"))
 
     def _fail(self, number: int, error: ApiError) -> None:
-        self._client.send(Failure(number, status_json(error.status)))
+        self._client.send(Failure(number, codec.encode(error.status)))
 
     async def _extra(self, request: messages.Extra) -> Reply:
         verb = self._owner.extras.get(request.verb)

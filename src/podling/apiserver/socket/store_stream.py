@@ -14,7 +14,7 @@ from podling.apiserver.socket.watch_stream import Outlet, Window
 from podling.client.frames import PIECE_BYTES
 from podling.client.messages import Changes, Ended, Failure, Snapshot, StoreEntry, StoreEvent
 from podling.machinery import errors
-from podling.machinery.encoding.status_json import status_json
+from podling.machinery.encoding import codec
 from podling.store.base import (
     Compacted,
     Entry,
@@ -65,10 +65,10 @@ class StoreStream:
             await self._send_all()
             self._outlet.send(Ended(self._number))
         except (Compacted, FutureRevision, WatchOverflow) as error:
-            self._outlet.send(Failure(self._number, status_json(errors.expired(str(error)).status)))
+            self._outlet.send(Failure(self._number, codec.encode(errors.expired(str(error)).status)))
         except StoreError as error:
             self._outlet.send(
-                Failure(self._number, status_json(errors.service_unavailable(str(error)).status))
+                Failure(self._number, codec.encode(errors.service_unavailable(str(error)).status))
             )
         finally:
             if self._watch is not None:

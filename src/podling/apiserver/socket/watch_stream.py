@@ -16,8 +16,8 @@ from podling.client.frames import PIECE_BYTES
 from podling.client.messages import Ended, Events, Failure
 from podling.client.socket_watch import EVENT_TYPES
 from podling.machinery import errors
+from podling.machinery.encoding import codec
 from podling.machinery.encoding.custom import CustomResource
-from podling.machinery.encoding.status_json import status_json
 from podling.machinery.errors import ApiError
 from podling.machinery.scheme import Resource
 
@@ -101,11 +101,11 @@ class WatchStream:
             async for change in self._watch:
                 await self._send((change, *self._watch.ready()))
         except ApiError as error:
-            self._outlet.send(Failure(self._number, status_json(error.status)))
+            self._outlet.send(Failure(self._number, codec.encode(error.status)))
         except Exception as error:
             log.exception("a watch of %s failed", self._resource.plural)
             status = errors.internal(f"{type(error).__name__}: {error}").status
-            self._outlet.send(Failure(self._number, status_json(status)))
+            self._outlet.send(Failure(self._number, codec.encode(status)))
         else:
             self._outlet.send(Ended(self._number))
         finally:
