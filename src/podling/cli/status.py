@@ -11,9 +11,12 @@ import click
 from podling import clock
 from podling.cli.common_options import data_directory_option
 from podling.cli.part_table import is_stopped, own_mib, part_rows, processes
+from podling.client.base import Unreachable
 from podling.client.http import HttpClient
 from podling.cluster.directory import DataDirectory
+from podling.cluster.processes.parts import API
 from podling.cluster.processes.state_file import read_states
+from podling.cluster.processes.states import problem
 from podling.machinery.errors import ApiError
 
 NOT_RUNNING = 3
@@ -33,28 +36,34 @@ def status(directory: DataDirectory) -> None:
             "process", "not running; containers may be: 'podling up' adopts them, 'podling down' stops them"
         )
         raise SystemExit(NOT_RUNNING)
-    _show_processes(directory, pid)
+    api_problem = _show_processes(directory, pid)
     settings = directory.settings()
     _line("runtime", "none: the API server runs alone" if settings.api_only else settings.runtime)
     _line("kubeconfig", str(directory.kubeconfig))
+    if api_problem:
+        _line("API server", f"does not answer: {api_problem}")
+        raise SystemExit(1)
     try:
         asyncio.run(_show_cluster(directory))
-    except (ApiError, OSError) as error:
+    except (ApiError, Unreachable, OSError) as error:
         _line("API server", f"does not answer: {error}")
         raise SystemExit(1) from error
 
 
-def _show_processes(directory: DataDirectory, pid: int) -> None:
+def _show_processes(directory: DataDirectory, pid: int) -> str:
+    """Show the cluster's processes; return what is wrong with the API server's, if that is known."""
     found = read_states(directory.path)
     if found is None or found.supervisor != pid:
         memory = f", {resident_mib(pid):.0f} MiB" if Path(f"/proc/{pid}").exists() else ""
         _line("process", f"{pid}{memory}")
-        return
+        return ""
     every = processes(found)
     stopped = ", stopped by a signal" if is_stopped(pid) else ""
     _line("process", f"{pid}, {sum(map(own_mib, every)):.0f} MiB in {len(every)} processes{stopped}")
-    for row in part_rows(found, clock.monotonic(), clock.now()):
+    now, wall = clock.monotonic(), clock.now()
+    for row in part_rows(found, now, wall):
         _line("part", row)
+    return next((problem(each, now, wall) for each in found.parts if each.part.kind == API), "")
 
 
 def resident_mib(pid: int) -> float:

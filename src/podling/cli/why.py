@@ -14,6 +14,7 @@ import msgspec
 from podling import clock
 from podling.cli.common_options import NoAnswer, data_directory_option, require_running
 from podling.cli.evidence import Explanation, PartProblems, Source, time_since
+from podling.client.base import Unreachable
 from podling.cluster.directory import DataDirectory
 from podling.machinery.errors import ApiError
 
@@ -37,15 +38,16 @@ def why(pod: str, directory: DataDirectory, namespace: str, output: str) -> None
                 3  no answer: no such pod, or no cluster that answers
     """
     parts = _parts(directory, require_running(directory, NoAnswer))
+    if parts.api:
+        raise NoAnswer(f"the API server does not answer: {parts.api}")
     from podling.cli.queries import resource_named
 
     kind, _, name = pod.rpartition("/")
     kind = resource_named(kind or "pod").singular
     try:
         explanation = asyncio.run(_ask(directory, kind, name, namespace, parts))
-    except (ApiError, OSError) as error:
-        api = f"; the API server's process: {parts.api}" if parts.api else ""
-        raise NoAnswer(f"{error}{api}") from error
+    except (ApiError, Unreachable, OSError) as error:
+        raise NoAnswer(str(error)) from error
     if output == "json":
         answer = {"kind": kind, "name": name, "namespace": namespace} | msgspec.to_builtins(explanation)
         click.echo(msgspec.json.format(msgspec.json.encode(answer), indent=2).decode())

@@ -19,7 +19,7 @@ from podling.cluster.processes.parts import Part
 
 STABLE_SECONDS = 5.0
 """A process that ran for so long and then ends has failed for the first time."""
-RESTART_SECONDS = 0.25
+RESTART_SECONDS = 0.1
 """The wait before the second restart in a row; it doubles with each further one."""
 RESTART_SECONDS_MAX = 10.0
 LOOP_FAILURES = 3
