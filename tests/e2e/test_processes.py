@@ -39,7 +39,7 @@ RESTART_SECONDS = 1.0
 """On a quiet machine. Other tests may keep it from that."""
 NOTICED_SECONDS = 3.5
 BUSY = 3.0 if ROUNDS < 100 else 1.0
-"""The factor of patience where other tests run at the same time."""
+"""The factor of all deadlines where other tests run at the same time."""
 STEADY = 4
 WRITERS = 3
 PODS = "/api/v1/namespaces/default/pods"
