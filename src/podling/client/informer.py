@@ -195,7 +195,9 @@ class Informer(Generic[T]):
             return WatchEnded(revision)
         except (ApiError, Unreachable) as error:
             expired = is_expired(error)
-            level = logging.INFO if expired else logging.WARNING
+            # A lost connection is logged once by its owner, or by the list that fails, not by every watch.
+            usual = expired or isinstance(error, Unreachable)
+            level = logging.INFO if usual else logging.WARNING
             logger.log(level, "the watch of %s ended: %s", self.kind.__name__, error)
             return WatchFailed(revision, expired)
         finally:

@@ -10,11 +10,13 @@ from functools import partial
 from podling.apiserver.auth.pki import Pki
 from podling.client.component_reports import ComponentReports
 from podling.client.local import LocalClient
+from podling.client.other_apis import SocketOtherApis
 from podling.client.socket_backend import SocketBackend
+from podling.cluster.components import CONTROLLER_MANAGER
 from podling.cluster.control_plane import ControlPlane
+from podling.cluster.processes.part_backend import part_backend
 from podling.cluster.processes.reports import Started
 from podling.cluster.processes.surroundings import Surroundings
-from podling.controllers.other_apis import NO_OTHER_APIS
 
 
 class ControlPart:
@@ -28,12 +30,15 @@ class ControlPart:
     async def start(self) -> Started:
         """Start the loops once the API server answers."""
         found = self._surroundings
-        backend = SocketBackend(found.directory.socket, ComponentReports(found.part.name))
+        reports = ComponentReports(found.part.name)
+        backend = SocketBackend(found.directory.socket, reports)
         await self._stack.enter_async_context(backend)
         await backend.connected()
         control = ControlPlane(found.directory, found.settings, Pki(found.directory.pki))
         self._stack.push_async_callback(control.stop)
-        self._task = control.start(partial(LocalClient, backend), NO_OTHER_APIS)
+        counted = part_backend(backend, found.directory, reports)
+        others = SocketOtherApis(backend, CONTROLLER_MANAGER)
+        self._task = control.start(partial(LocalClient, counted), others, reports)
         found.reporter.step("control plane", control.description)
         return Started()
 

@@ -11,6 +11,7 @@ from podling.client.component_reports import ComponentReports
 from podling.client.local import LocalClient
 from podling.client.socket_backend import SocketBackend
 from podling.cluster.local_nodes import node_plans
+from podling.cluster.processes.part_backend import part_backend
 from podling.cluster.processes.reports import Started
 from podling.cluster.processes.surroundings import Surroundings
 from podling.node.node import Node
@@ -28,15 +29,16 @@ class NodePart:
     async def start(self) -> Started:
         """Start the nodes once the API server answers."""
         found = self._surroundings
-        backend = SocketBackend(found.directory.socket, ComponentReports(found.part.name))
+        reports = ComponentReports(found.part.name)
+        backend = SocketBackend(found.directory.socket, reports)
         await self._stack.enter_async_context(backend)
         await backend.connected()
-        pki = Pki(found.directory.pki)
+        counted, pki = part_backend(backend, found.directory, reports), Pki(found.directory.pki)
         images = ImageStore(found.directory.images)
         for plan in node_plans(found.directory, found.settings):
             if plan.name not in found.part.nodes:
                 continue
-            node = Node(plan, LocalClient(backend, Node.user(plan.name)), pki, images)
+            node = Node(plan, LocalClient(counted, Node.user(plan.name)), pki, images)
             self._stack.push_async_callback(node.stop)
             await node.start()
             self._nodes.append(node)
