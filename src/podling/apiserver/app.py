@@ -187,6 +187,7 @@ class HttpServer:
         self._runner = runner
         self.port = site.port
         self._api.measure_loop()
+        self._api.return_memory()
         await self._api.announce(self._serving.host, self.port)
 
     async def stop(self) -> None:

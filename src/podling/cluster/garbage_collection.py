@@ -1,8 +1,10 @@
-"""Settings of the garbage collector for the process of a cluster, while it starts and once it runs."""
+"""Memory of the process of a cluster, while it starts and once it runs: garbage collector and allocator."""
 
 from __future__ import annotations
 
 import gc
+
+from podling import allocator
 
 YOUNG_OBJECTS = 10_000
 """The collector looks at new objects when there are so many. A request makes hundreds, which are gone before
@@ -24,6 +26,7 @@ def settle() -> None:
     A full collection looks through every function, module and type again, which holds the event loop for
     longer than any request does. The cluster's objects are not looked at in any case: they form no cycles.
     """
+    allocator.tune()
     gc.collect()
     gc.freeze()
     gc.set_threshold(YOUNG_OBJECTS, *gc.get_threshold()[1:])

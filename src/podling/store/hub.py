@@ -137,9 +137,9 @@ class _Channel:
     def at(self, position: int) -> Event:
         return self._log[position - self._start]
 
-    def since(self, position: int, most: int) -> list[Event]:
+    def since(self, position: int, most: int | None) -> list[Event]:
         start = position - self._start
-        return self._log[start : start + most]
+        return self._log[start : None if most is None else start + most]
 
     def append(self, event: Event) -> None:
         self._log.append(event)
@@ -255,13 +255,16 @@ class _Watch:
         self._check()
         if not self.behind:
             return []
-        most = limit or len(self._missed) + self._channel.end - self.position
-        events = [self._missed.popleft() for _ in range(min(most, len(self._missed)))]
-        rest = self._channel.since(self.position, most - len(events))
-        if limit:
+        events: list[Event] = []
+        if self._missed:
+            events = [
+                self._missed.popleft() for _ in range(min(limit, len(self._missed)) or len(self._missed))
+            ]
+        rest = self._channel.since(self.position, limit - len(events) if limit else None)
+        if limit and len(rest) > 1:
             rest = rest[: _few(rest)]
         self.position += len(rest)
-        return events + rest
+        return events + rest if events else rest
 
     @property
     def behind(self) -> bool:

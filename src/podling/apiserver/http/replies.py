@@ -17,7 +17,7 @@ from podling.apiserver.http.negotiation import JSON, YAML, media_type_of, warnin
 from podling.apiserver.http.yaml_replies import yaml_of
 from podling.machinery.encoding.status_json import status_json
 from podling.machinery.errors import ApiError
-from podling.turns import LARGE_BYTES, SHORT_BYTES, TURN_BYTES
+from podling.turns import LARGE_BYTES, TURN_BYTES
 
 NEWLINE = b"\n"
 TEXT = "text/plain; charset=utf-8"
@@ -55,18 +55,19 @@ async def reply(
     media_type: str = JSON,
     headers: Mapping[str, str] | None = None,
     end: bytes = b"",
+    waited: bool = False,
 ) -> web.StreamResponse:
     """Answer with a body in ``media_type`` (bodies are made as JSON), compressed if that pays.
 
-    ``end`` follows compact JSON and nothing else.
+    ``end`` follows compact JSON and nothing else. ``waited``: the caller has waited for a turn of the loop.
     """
     if media_type == YAML:
         body, end = await yaml_of(body), b""
     elif media_type == JSON and wants_pretty(request):
         body, end = msgspec.json.format(body, indent=2), b""
     warned = _warnings(request)
-    if len(body) > LARGE_BYTES:
-        await turns.take(min(len(body), TURN_BYTES))
+    if len(body) > LARGE_BYTES and not waited:
+        await turns.take(len(body))
     zipped = len(body) >= GZIP_FROM_BYTES and _accepts_gzip(request)
     if request.is_usual and not (headers or warned or zipped):
         return Answer(request, body, code, media_type, end)
@@ -82,10 +83,10 @@ async def reply(
 
 
 def reply_object(
-    request: HttpRequest, body: bytes, *, code: int = 200, media_type: str = JSON
+    request: HttpRequest, body: bytes, *, code: int = 200, media_type: str = JSON, waited: bool = False
 ) -> Awaitable[web.StreamResponse]:
     """Answer with an object of the API. Its compact JSON ends with a newline (Go's ``json.Encoder``)."""
-    return reply(request, body, code=code, media_type=media_type, end=NEWLINE)
+    return reply(request, body, code=code, media_type=media_type, end=NEWLINE, waited=waited)
 
 
 async def reply_text(
@@ -106,18 +107,20 @@ async def reply_pieces(
 ) -> web.StreamResponse:
     """Answer with what comes in pieces: sent piece by piece, at its reader's pace, if there are several.
 
-    ``size``: of the first piece, about. ``keep`` is called with the answer if it is a single piece.
+    ``size``: of the objects; there is one piece if it is at most that of a turn. ``keep`` is called with the
+    answer in that case.
     """
-    if size > LARGE_BYTES:
-        await turns.take(min(size, TURN_BYTES))
-    first = next(pieces)
-    if size > SHORT_BYTES:
-        await turns.take()
-    second = next(pieces, None)
-    if second is None:
+    if size <= TURN_BYTES:
+        if size > LARGE_BYTES:
+            await turns.take(size)
+        (body,) = pieces
         if keep is not None:
-            keep(first)
-        return await reply_object(request, first, media_type=media_type)
+            keep(body)
+        return await reply_object(request, body, media_type=media_type, waited=True)
+    await turns.take()
+    first = next(pieces)
+    await turns.take()
+    second = next(pieces)
     if request.method != "GET":
         return await reply_object(request, await _joined([first, second], pieces), media_type=media_type)
     begun = [first, second]

@@ -36,9 +36,6 @@ CUSTOM_ROWS_AT_ONCE = 50
 PIECE_BYTES = turns.TURN_BYTES
 """About how large the objects of a piece are together."""
 
-MANY = 200
-"""The sizes of so many entries are not added up."""
-
 _EVENT_HEADS = {each: f'{{"type":"{each.value}","object":'.encode() for each in WatchEventType}
 
 
@@ -70,25 +67,36 @@ class Renderer(Struct, frozen=True):
 
     async def many(self, entries: Sequence[Entry], metadata: ListMeta, now: datetime) -> bytes:
         """Return a list of objects."""
+        size = self.size_of(entries)
         found: list[bytes] = []
-        pieces = self.pieces(entries, metadata, now)
+        pieces = self.pieces(entries, metadata, now, size)
         while True:
-            await turns.take(min(size_of(entries), PIECE_BYTES))
+            await turns.take(size)
             piece = next(pieces, None)
             if piece is None:
-                break
+                return found[0] if len(found) == 1 else b"".join(found)
             found.append(piece)
-        return found[0] if len(found) == 1 else b"".join(found)
 
-    def pieces(self, entries: Sequence[Entry], metadata: ListMeta, now: datetime) -> Iterator[bytes]:
-        """Yield a list of objects, piece by piece, each of which should wait for its turn of the loop."""
+    def size_of(self, entries: Sequence[Entry]) -> int:
+        """Return the size of ``entries`` in bytes; more than that of a piece if they need several."""
+        if len(entries) > self._at_once:
+            return PIECE_BYTES + 1
+        return sum([len(entry.value) for entry in entries])
+
+    def pieces(
+        self, entries: Sequence[Entry], metadata: ListMeta, now: datetime, size: int
+    ) -> Iterator[bytes]:
+        """Yield a list of objects, piece by piece, each of which should wait for its turn of the loop.
+
+        ``size`` is ``size_of(entries)``: there is one piece if it is at most ``PIECE_BYTES``.
+        """
         head, tail = self._around(metadata)
         if self.form is Form.TABLE:
             entries = self._in_order(entries)
         if not entries:
             yield head + tail
         start = 0
-        for part in _parts(entries, self._at_once):
+        for part in _parts(entries, self._at_once) if size > PIECE_BYTES else filter(None, (entries,)):
             block = self._items(part, now)
             block[0] = (b"," if start else head) + block[0]
             start += len(part)
@@ -191,11 +199,6 @@ class Renderer(Struct, frozen=True):
             memo.metadata_bytes = msgspec.json.encode(_Metadata(metadata=memo.object.metadata))[1:]
         head = f'{{"kind":"PartialObjectMetadata","apiVersion":"{tables.GROUP}/{self.version}",'
         return head.encode() + memo.metadata_bytes
-
-
-def size_of(entries: Sequence[Entry]) -> int:
-    """Return the bytes of ``entries``; at least a piece if there are many."""
-    return sum([len(entry.value) for entry in entries]) if len(entries) < MANY else PIECE_BYTES
 
 
 def _parts(entries: Sequence[Entry], at_once: int) -> Iterator[Sequence[Entry]]:

@@ -18,7 +18,7 @@ from podling.apiserver.http.list_cache import KeptLists
 from podling.apiserver.http.metrics import RequestMetrics
 from podling.apiserver.http.negotiation import JSON, PLAIN, Form, Wanted, check_form, negotiate
 from podling.apiserver.http.replies import reply_object
-from podling.apiserver.http.representations import Renderer, size_of
+from podling.apiserver.http.representations import Renderer
 from podling.apiserver.http.resource_paths import Parsed
 from podling.apiserver.http.watch_handlers import WatchRequests
 from podling.apiserver.kinds.common.base import KindRules
@@ -115,9 +115,9 @@ class ObjectRequests:
         entries = selected.entries
         if target.resource.storage or isinstance(target.resource, CustomResource):
             entries = await self._shown(target.resource, entries)
-        pieces = renderer.pieces(entries, selected.metadata, clock.now())
+        size = renderer.size_of(entries)
+        pieces = renderer.pieces(entries, selected.metadata, clock.now(), size)
         keep = partial(self._lists.keep, target, selected.revision) if whole else None
-        size = size_of(entries)
         return await replies.reply_pieces(request, pieces, wanted.media_type, size=size, keep=keep)
 
     async def _shown(self, resource: Resource, entries: tuple[Entry, ...]) -> tuple[Entry, ...]:

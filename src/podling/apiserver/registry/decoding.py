@@ -1,7 +1,7 @@
 """Work on many stored objects in pieces, each of which waits for its turn of the event loop.
 
-The size of a piece is counted in bytes (``podling.turns``): those of the objects that are decoded, and a
-kilobyte for each object that is looked at.
+The size of a piece is counted in bytes (``podling.turns``): those of the objects that are decoded, and 512
+for each object that is looked at.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from podling.apiserver.registry.objects import is_decoded, problem, schemas_of
 from podling.store.base import Entry
 from podling.turns import TURN_BYTES
 
-LOOK_BYTES = 1024
+LOOK_BYTES = 512
 """To look at a decoded object takes as long as to decode so many bytes."""
 CUSTOM_WEIGHT = 4
 """Objects of custom resources are completed by their schema after they are decoded."""

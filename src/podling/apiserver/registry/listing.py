@@ -26,7 +26,7 @@ from podling.store.base import Compacted, Entry, FutureRevision, Page, Store
 PAGE_FACTOR = 4
 """With a selector, this many times the limit is read at once: some will not match."""
 
-FEW_KEYS = 200
+FEW_KEYS = 500
 """So many keys are listed without waiting for a turn."""
 
 PAGE_MAX = 1024
@@ -103,7 +103,11 @@ async def _search(
         await decode(page.entries, kind)
         matching: list[Entry] = []
         async for block in in_turns(page.entries):
-            matching.extend(entry for entry in block if wanted.matches(object_of(entry, kind)))
+            for entry in block:
+                memo = entry.memo  # a quick look first: these are all objects of a kind
+                obj = memo.object if memo is not None and memo.schemas is None else object_of(entry, kind)
+                if wanted.matches(obj):
+                    matching.append(entry)
         return Selected(tuple(matching), page.revision)
     found: list[Entry] = []
     at_once = limit * PAGE_FACTOR

@@ -112,6 +112,8 @@ class ObjectWatch:
                 self._take(self._watch.ready(AT_ONCE))
             except WatchOverflow:
                 self.close()
+        if not self._ready:
+            return []
         return [self._ready.popleft() for _ in range(min(AT_ONCE, len(self._ready)))]
 
     def finish(self) -> None:

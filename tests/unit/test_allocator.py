@@ -1,0 +1,88 @@
+"""Return of memory to the system: when, and that the allocator takes its settings."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from podling import allocator
+from podling.allocator import GROWTH_BYTES, Trimmer
+
+MB = 1024 * 1024
+
+
+class Memory:
+    """A process of which ``trim`` returns what is free."""
+
+    def __init__(self, used: int) -> None:
+        self.used, self.free, self.trims = used, 0, 0
+
+    def resident(self) -> int:
+        return self.used + self.free
+
+    def trim(self) -> None:
+        self.trims += 1
+        self.free = 0
+
+
+@pytest.fixture
+def memory() -> Memory:
+    return Memory(100 * MB)
+
+
+@pytest.fixture
+def trimmer(memory: Memory) -> Trimmer:
+    return Trimmer(memory.resident, memory.trim)
+
+
+@pytest.mark.asyncio(loop_factories=["real"])
+async def test_memory_is_returned_after_growth_has_ended(memory: Memory, trimmer: Trimmer) -> None:
+    await trimmer.check()
+    memory.free = 200 * MB
+    await trimmer.check()
+    memory.free = 300 * MB
+    await trimmer.check()
+    assert memory.trims == 0, "the load still grows"
+    await trimmer.check()
+    assert (memory.trims, memory.free) == (1, 0)
+    await trimmer.check()
+    assert memory.trims == 1
+
+
+@pytest.mark.asyncio(loop_factories=["real"])
+async def test_memory_in_use_is_not_trimmed_again_and_again(memory: Memory, trimmer: Trimmer) -> None:
+    memory.used += 200 * MB
+    for _ in range(10):
+        await trimmer.check()
+    assert memory.trims == 1
+
+
+@pytest.mark.asyncio(loop_factories=["real"])
+async def test_small_growth_is_left_alone(memory: Memory, trimmer: Trimmer) -> None:
+    memory.free = GROWTH_BYTES - 1
+    for _ in range(3):
+        await trimmer.check()
+    assert memory.trims == 0
+
+
+@pytest.mark.asyncio(loop_factories=["real"])
+async def test_memory_that_shrinks_by_itself_sets_a_new_measure(memory: Memory, trimmer: Trimmer) -> None:
+    memory.used = 50 * MB
+    await trimmer.check()
+    memory.free = 20 * MB
+    await trimmer.check()
+    await trimmer.check()
+    assert memory.trims == 1
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs glibc and /proc")
+def test_free_memory_between_kept_objects_is_returned() -> None:
+    allocator.tune()
+    before = allocator.resident_bytes()
+    blocks = [bytes([number % 256]) * 64 * 1024 for number in range(1600)]
+    grown = allocator.resident_bytes() - before
+    del blocks[:-1]
+    allocator.trim()
+    assert grown > 90 * MB
+    assert allocator.resident_bytes() - before < grown / 4
