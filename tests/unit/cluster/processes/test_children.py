@@ -72,29 +72,25 @@ def test_child_shows_its_part_and_takes_signals_as_by_default() -> None:
 
 
 SUPERVISOR = """
-import signal, sys
+import signal
 from podling.cluster.processes.children import fork
 
 def main(reporter):
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    print("begun", flush=True)
     signal.pause()
 
-child = fork("api", main, lambda: None)
-print(child.pid, flush=True)
+print(fork("api", main, lambda: None).pid, flush=True)
 signal.pause()
 """
 
 
 def test_child_ends_with_a_supervisor_that_is_killed() -> None:
-    supervisor = subprocess.Popen([sys.executable, "-c", SUPERVISOR], stdout=subprocess.PIPE, text=True)
-    assert supervisor.stdout is not None
-    lines = {supervisor.stdout.readline().strip(), supervisor.stdout.readline().strip()}
-    (pid,) = (int(line) for line in lines - {"begun"})
-    handle = os.pidfd_open(pid)
-    supervisor.kill()
-    supervisor.wait()
-
-    assert select.select([handle], [], [], 20)[0], "the child has outlived its supervisor"
-    os.close(handle)
-    supervisor.stdout.close()
+    with subprocess.Popen([sys.executable, "-c", SUPERVISOR], stdout=subprocess.PIPE) as supervisor:
+        assert supervisor.stdout is not None
+        handle = os.pidfd_open(int(supervisor.stdout.readline()))
+        supervisor.kill()
+        supervisor.wait()
+    try:
+        assert select.select([handle], [], [], 20)[0], "the child has outlived its supervisor"
+    finally:
+        os.close(handle)
