@@ -45,7 +45,7 @@ class Writer:
 
         Raises 504 for a watch that would begin before what the client has seen.
         """
-        if verb not in READS or target.resource == _COMPUTED:
+        if verb not in READS or target.resource is _COMPUTED:
             return True
         if request.is_stale and verb == "watch":
             raise listing.too_large_revision(self._needed(request), self._replica.revision)
