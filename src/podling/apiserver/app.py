@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import socket
 import ssl
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, NamedTuple, Protocol, cast
@@ -48,6 +47,7 @@ from podling.machinery.text_cache import LENGTH_MAX
 from podling.streaming.aiohttp_internals import HttpProcessingError
 from podling.streaming.connection_table import Limits
 from podling.streaming.listener import Listener, Timeouts
+from podling.streaming.shared_socket import SharedSocket
 
 log = logging.getLogger(__name__)
 _connection_log = logging.getLogger(f"{__name__}.connections")
@@ -87,7 +87,7 @@ class Serving(Struct, frozen=True):
     """Checks of ``/readyz`` alone."""
     limits: Limits = field(default_factory=Limits)
     timeouts: Timeouts = field(default_factory=Timeouts)
-    listening: socket.socket | None = None
+    listening: SharedSocket | None = None
     """A listening socket that several processes accept from, instead of one of this process."""
     accepts: bool = True
     """False where only other processes accept from ``listening``."""
@@ -167,7 +167,7 @@ class HttpServer:
     async def start(self) -> None:
         """Listen. Port 0 takes a free one; ``port`` says which."""
         if self._serving.listening is not None:
-            self.port = self._serving.listening.getsockname()[1]
+            self.port = self._serving.listening.port
         if not self._serving.accepts:
             return
         runner = web.ServerRunner(self._server, shutdown_timeout=SHUTDOWN_SECONDS)

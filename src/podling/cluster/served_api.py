@@ -6,7 +6,6 @@ It also writes what leads to it: the settings with its port, and the administrat
 from __future__ import annotations
 
 import errno
-import socket
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, contextmanager
 from functools import partial
@@ -31,6 +30,7 @@ from podling.node.machine import primary_address
 from podling.store.base import Store
 from podling.store.shared_revision import SharedRevision
 from podling.store.sqlite import SqliteStore
+from podling.streaming.shared_socket import SharedSocket
 from podling.supervisor import Supervisor
 
 Progress = Callable[[str, str], None]
@@ -42,7 +42,7 @@ LOOPBACK = "127.0.0.1"
 class Sharing(Struct, frozen=True):
     """The things that the API server shares with its workers: their socket for HTTPS, and its revision."""
 
-    listening: socket.socket
+    listening: SharedSocket
     revision: SharedRevision
 
 

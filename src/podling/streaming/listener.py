@@ -25,6 +25,7 @@ from podling.streaming.accepted import Accepted
 from podling.streaming.aiohttp_internals import ServerConnection
 from podling.streaming.connection_table import ConnectionTable, Limits, Verdict, verdict
 from podling.streaming.handshakes import BEGUN_AT_ONCE, HandshakeQueue
+from podling.streaming.shared_socket import SharedSocket
 
 log = logging.getLogger(__name__)
 
@@ -32,6 +33,9 @@ BACKLOG = 1024
 ACCEPTED_AT_ONCE = 64
 """Connections accepted before others get a turn. From a shared socket one is accepted at a time, so that the
 process that is least busy takes the next."""
+PATIENCE_SECONDS = 0.005
+"""The wait before a connection from a shared socket is accepted by a process that has more than another
+one."""
 RETRY_SECONDS = 0.25
 """The wait before connections are accepted again, after there was no descriptor for one."""
 TLS_SHUTDOWN_SECONDS = 5.0
@@ -102,7 +106,7 @@ class Listener(web.BaseSite):
         options: dict[str, Any] | None = None,
     ) -> None:
         super().__init__(runner, ssl_context=ssl_context, backlog=BACKLOG)
-        self._shared: socket.socket | None = None
+        self._shared: SharedSocket | None = None
         self._http_runner = runner
         self._tls = ssl_context
         self._host = host
@@ -124,14 +128,14 @@ class Listener(web.BaseSite):
         scheme = "https" if self._tls else "http"
         return f"{scheme}://{self._host}:{self.port}"
 
-    def share(self, listening: socket.socket) -> None:
+    def share(self, shared: SharedSocket) -> None:
         """Accept from a listening socket that other processes accept from, too."""
-        self._shared = listening
+        self._shared = shared
 
     async def start(self) -> None:
         """Listen. Raises ``OSError`` where the address is taken."""
         await super().start()
-        listening = self._shared or listen(self._host, self.port)
+        listening = listen(self._host, self.port) if self._shared is None else self._shared.listening
         listening.setblocking(False)
         self.port = listening.getsockname()[1]
         self._sockets = (listening,)
@@ -158,6 +162,20 @@ class Listener(web.BaseSite):
                 asyncio.get_running_loop().add_reader(listening, self._accept, listening)
 
     def _accept(self, listening: socket.socket) -> None:
+        if self._shared is not None and self._shared.has_more:
+            loop = asyncio.get_running_loop()
+            loop.remove_reader(listening)
+            loop.call_later(PATIENCE_SECONDS, self._accept_late, listening)
+        else:
+            self._accept_some(listening)
+
+    def _accept_late(self, listening: socket.socket) -> None:
+        """Accept a connection that no process with fewer of them has accepted."""
+        if listening.fileno() >= 0:
+            self._accept_again()
+            self._accept_some(listening)
+
+    def _accept_some(self, listening: socket.socket) -> None:
         for _ in range(ACCEPTED_AT_ONCE if self._shared is None else 1):
             try:
                 connection, address = listening.accept()
@@ -192,10 +210,19 @@ class Listener(web.BaseSite):
         connection.setblocking(False)
         accepted = Accepted(connection, peer)
         self._table.add(accepted)
+        self._note()
         if self._tls is None:
             self._open_soon(accepted)
         else:
             accepted.await_greeting(self._queue)
+
+    def _forget(self, accepted: Accepted) -> None:
+        self._table.discard(accepted)
+        self._note()
+
+    def _note(self) -> None:
+        if self._shared is not None:
+            self._shared.note(len(self._table))
 
     def _queue(self, accepted: Accepted) -> None:
         """Put a connection whose client has sent something in the line for its handshake."""
@@ -220,7 +247,7 @@ class Listener(web.BaseSite):
     def _drop(self, accepted: Accepted) -> None:
         """Close a connection at once, also one that waits for its handshake."""
         self._handshakes.discard(accepted.peer, accepted)
-        self._table.discard(accepted)
+        self._forget(accepted)
         accepted.abort()
 
     async def _open(self, accepted: Accepted) -> None:
@@ -237,7 +264,7 @@ class Listener(web.BaseSite):
             }
 
         def lost() -> None:
-            self._table.discard(accepted)
+            self._forget(accepted)
 
         accepted.protocol = protocol = ServerConnection(server, lost, **self._options)
         try:
@@ -245,7 +272,7 @@ class Listener(web.BaseSite):
                 lambda: protocol, accepted.connection, ssl=self._tls, **times
             )
         except BaseException as error:
-            self._table.discard(accepted)
+            self._forget(accepted)
             accepted.cut()
             if not isinstance(error, OSError | asyncio.CancelledError):
                 raise

@@ -57,4 +57,6 @@ class ApiWorkerPart:
 
     def _serving(self, api: ReadingApiServer) -> Serving:
         found = self._surroundings
-        return structs.replace(serving_of(found.settings, self._pki, api), listening=found.listening)
+        assert found.listening is not None, "the supervisor listens where there are API workers"
+        listening = found.listening.of(found.part.number)
+        return structs.replace(serving_of(found.settings, self._pki, api), listening=listening)

@@ -6,7 +6,6 @@ import gc
 import importlib
 import logging
 import os
-import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -29,6 +28,7 @@ from podling.cluster.processes.surroundings import Surroundings
 from podling.cluster.served_api import host_of, port_failures
 from podling.node.machine import node_names
 from podling.streaming.listener import listen
+from podling.streaming.shared_socket import SharedSocket
 
 logger = logging.getLogger(__name__)
 
@@ -89,7 +89,7 @@ class Arrangement:
         self._parts = parts_of(
             node_names(settings.nodes), api_only=settings.api_only, api_workers=settings.api_workers
         )
-        self._listening: socket.socket | None = None
+        self._listening: SharedSocket | None = None
         """Kept by the supervisor: connections wait here while the processes that accept them start again."""
 
     def run(self, on_start: Callable[[Outcome], None]) -> None:
@@ -101,7 +101,8 @@ class Arrangement:
         states = StateFile(self._directory.path)
         if self._settings.api_workers:
             with port_failures(self._settings.port):
-                self._listening = listen(host_of(self._settings), self._settings.port)
+                listening = listen(host_of(self._settings), self._settings.port)
+            self._listening = SharedSocket(listening, self._settings.api_workers)
         try:
             self._supervise(states, on_start)
         finally:

@@ -25,11 +25,13 @@ class Part(Struct, frozen=True):
     kind: str
     name: str
     nodes: tuple[str, ...] = ()
+    number: int = 0
+    """The number of an API worker, from 0."""
 
 
 def parts_of(node_names: Sequence[str], *, api_only: bool = False, api_workers: int = 0) -> tuple[Part, ...]:
     """Return the parts of a cluster with these nodes, in the order in which they start."""
-    workers = (Part(API_WORKER, f"{API_WORKER}-{number}") for number in range(1, api_workers + 1))
+    workers = (Part(API_WORKER, f"{API_WORKER}-{each + 1}", number=each) for each in range(api_workers))
     api = (Part(API, API), *workers)
     if api_only:
         return api

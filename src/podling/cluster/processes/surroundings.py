@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import socket
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Protocol
@@ -14,6 +13,7 @@ from podling.cluster.directory import ClusterSettings, DataDirectory
 from podling.cluster.processes.parts import Part
 from podling.cluster.processes.reports import Reporter, Started
 from podling.cluster.processes.state_file import StateFile
+from podling.streaming.shared_socket import SharedSocket
 
 
 class Surroundings(Struct, frozen=True, kw_only=True):
@@ -25,7 +25,7 @@ class Surroundings(Struct, frozen=True, kw_only=True):
     reporter: Reporter
     states: StateFile
     set_aside: bool = False
-    listening: socket.socket | None = None
+    listening: SharedSocket | None = None
     """The socket for HTTPS that the API workers accept from; None without workers."""
     kubeconfig: Path | None = None
     """A further place for the administrator's kubeconfig."""
