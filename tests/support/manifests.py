@@ -7,12 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from msgspec import structs
 
-from podling.api.core_v1 import Pod
+from podling.api.core_v1 import Pod, Service
 from podling.apiserver.kinds.common.base import Context, KindRules
 from podling.apiserver.kinds.registry import rules_for
 from podling.machinery.encoding import intake
-from podling.machinery.scheme import resource_of
+from podling.machinery.scheme import Resource, resource_of
 from tests.support.causes import Cause, causes
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -27,6 +28,18 @@ def valid_objects() -> list[dict[str, Any]]:
     """Return one object of every stored kind, with as many compatible fields as possible."""
     found: list[dict[str, Any]] = yaml.safe_load(Path(__file__).with_name("valid_objects.yaml").read_text())
     return found
+
+
+def sent(resource: Resource, document: dict[str, Any]) -> Any:
+    """The object as written, but for what has to be there before it, and with what else chance chooses."""
+    made, _ = intake.convert(document, resource.type, "Strict")
+    if isinstance(made, Pod):
+        return structs.replace(made, spec=structs.replace(made.spec, priority_class_name="", priority=None))
+    if isinstance(made, Service):
+        ports = tuple(structs.replace(each, node_port=30_100 + at) for at, each in enumerate(made.spec.ports))
+        spec = structs.replace(made.spec, ports=ports, health_check_node_port=30_200)
+        return structs.replace(made, spec=spec)
+    return made
 
 
 PLAIN_JOB: dict[str, Any] = {

@@ -7,15 +7,14 @@ from typing import Any
 import pytest
 from msgspec import json, structs
 
-from podling.api.core_v1 import Pod, Service
 from podling.api.meta_v1 import DeleteOptions
 from podling.client.base import PatchType
 from podling.client.requests import SYSTEM, Patch, Target, WriteOptions
-from podling.machinery.encoding import codec, intake
+from podling.machinery.encoding import codec
 from podling.machinery.errors import ApiError
 from podling.machinery.scheme import RESOURCES, Resource
 from podling.testing import ControlPlane
-from tests.support.manifests import valid_objects
+from tests.support.manifests import sent, valid_objects
 
 STORED = {(each.group_version, each.kind): each for each in RESOURCES if each.stored}
 DOCUMENTS = valid_objects()
@@ -44,18 +43,6 @@ def named(document: dict[str, Any]) -> str:
 
 def resource_of(document: dict[str, Any]) -> Resource:
     return STORED[document["apiVersion"], document["kind"]]
-
-
-def sent(resource: Resource, document: dict[str, Any]) -> Any:
-    """The object as written, but for what has to be there before it, and with what else chance chooses."""
-    made, _ = intake.convert(document, resource.type, "Strict")
-    if isinstance(made, Pod):
-        return structs.replace(made, spec=structs.replace(made.spec, priority_class_name="", priority=None))
-    if isinstance(made, Service):
-        ports = tuple(structs.replace(each, node_port=30_100 + at) for at, each in enumerate(made.spec.ports))
-        spec = structs.replace(made.spec, ports=ports, health_check_node_port=30_200)
-        return structs.replace(made, spec=spec)
-    return made
 
 
 def plain(obj: Any) -> Any:
