@@ -32,7 +32,7 @@ from bench.abusing.deeds import ALL, Deed
 from bench.abusing.innocent import Sample
 from bench.abusing.observer import Observer, lateness, memory_mib, peak_mib, processes_of
 from bench.abusing.report import Course, Outcome, milliseconds, outcome_of, recovered_at, table
-from bench.abusing.surroundings import prepare
+from bench.abusing.surroundings import clean, prepare
 from bench.abusing.work import Tally
 from bench.harness import ROOT
 
@@ -69,7 +69,10 @@ def parsed(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--nice", type=int, default=19, help="the niceness of the abuser")
     parser.add_argument("--patience", type=float, default=20.0, help="the longest wait for the recovery")
     parser.add_argument(
-        "--settle", type=float, default=0.0, help="seconds until the memory is measured again"
+        "--settle",
+        type=float,
+        default=0.0,
+        help="delete the objects, wait so long, and measure the memory again",
     )
     parser.add_argument("--json", type=Path, help="also write the figures to this file")
     options = parser.parse_args(arguments)
@@ -153,7 +156,9 @@ async def _measured(deed: Deed, options: argparse.Namespace, directory: Path, pi
             await asyncio.sleep(0.25)
             if recovered_at(samples, end, now) is not None:
                 break
-        await asyncio.sleep(options.settle)
+        if options.settle:
+            await clean(places)
+            await asyncio.sleep(options.settle)
         collecting.cancel()
     observer.memory.append((time.monotonic(), await asyncio.to_thread(memory_mib, pid)))
     observer.stop()

@@ -74,6 +74,16 @@ async def prepare(kubeconfig: Path) -> Surroundings:
         admin.close()
 
 
+async def clean(places: Surroundings) -> None:
+    """Delete the objects that the abuser may have left."""
+    admin = Admin(places.admin)
+    try:
+        for kind in ("configmaps", "events", "pods"):
+            await admin.ask("DELETE", f"{CORE}/namespaces/{TENANT}/{kind}")
+    finally:
+        admin.close()
+
+
 async def _token(admin: Admin, namespace: str) -> str:
     """Create a service account with the rights of ClusterRole edit in its namespace; return a token of it."""
     accounts = f"{CORE}/namespaces/{namespace}/serviceaccounts"
