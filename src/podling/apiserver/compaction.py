@@ -17,8 +17,11 @@ KEPT_SECONDS = 300.0
 """History younger than this is kept (the default of Kubernetes), unless there is too much of it."""
 KEPT_CHANGES = 50_000
 KEPT_BYTES = 64 * 1024 * 1024
-"""Replaced and deleted values; in memory they take two to three times as much."""
-CHECK_SECONDS = 30.0
+"""Replaced and deleted values."""
+LASTING_BYTES = 16 * 1024 * 1024
+LASTING_FROM_SECONDS = 40.0
+"""From this age on only so many bytes of history are kept: a burst of large writes goes with its minute."""
+CHECK_SECONDS = 15.0
 FORGOTTEN_AT_ONCE = 5_000
 """Changes let go of before others get a turn: letting go of an object takes time, too."""
 
@@ -37,6 +40,10 @@ class History:
             old = self._seen.popleft()[1]
         return max(old, revision - KEPT_CHANGES)
 
+    def before(self, moment: float) -> int:
+        """Return the newest revision that was seen at ``moment`` or before it; 0 for none."""
+        return max((revision for seen, revision in self._seen if seen <= moment), default=0)
+
 
 class Compaction:
     """Compacts a store until cancelled."""
@@ -54,12 +61,21 @@ class Compaction:
     async def run(self) -> None:
         while True:
             self._full.clear()
-            target = self._history.look(clock.monotonic(), self._store.revision)
-            if self._store.history_bytes > KEPT_BYTES:
-                target = max(target, self._store.history_beyond(KEPT_BYTES // 2))
+            self._store.forget_derived()
+            target = self._target(clock.monotonic())
             while self._store.compacted < target:
                 await self._store.compact(min(target, self._store.compacted + FORGOTTEN_AT_ONCE))
                 await clock.sleep(0)
             with suppress(TimeoutError):
                 async with asyncio.timeout(CHECK_SECONDS):
                     await self._full.wait()
+
+    def _target(self, now: float) -> int:
+        """Return the revision up to which history goes now."""
+        target = self._history.look(now, self._store.revision)
+        if self._store.history_bytes > KEPT_BYTES:
+            target = max(target, self._store.history_beyond(KEPT_BYTES // 2))
+        if self._store.history_bytes > LASTING_BYTES:
+            aged = self._history.before(now - LASTING_FROM_SECONDS)
+            target = max(target, min(aged, self._store.history_beyond(LASTING_BYTES)))
+        return target

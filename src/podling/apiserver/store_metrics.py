@@ -45,6 +45,7 @@ class MeteredStore:
         self._store = store
         self._written = written
         self.history_beyond = store.history_beyond
+        self.forget_derived = store.forget_derived
         self.get, self.peek, self.list, self.count = store.get, store.peek, store.list, store.count
         self.compact, self.close = store.compact, store.close
         self._durations: dict[_Key, Histogram] = {}

@@ -191,6 +191,10 @@ class Store(Protocol):
         """Return the revision to compact to, so that history keeps at most ``size_bytes``."""
         ...
 
+    def forget_derived(self) -> None:
+        """Let go of the memos of values that are history, but for the newest ones."""
+        ...
+
     async def get(self, key: str) -> Entry | None: ...
 
     def peek(self, key: str) -> Entry | None:

@@ -4,6 +4,9 @@ Revisions rise by one, so the event of a revision is found by subtraction: the w
 and ``compacted`` is the revision just before its first event. Because an event carries the entry it
 replaced, the state at any revision of the window is today's state with later events undone; nothing
 is stored twice. The size of the window is what it alone keeps alive: values that were replaced or deleted.
+
+Of an older event only the bytes stay. What the layer above derived from them takes several times as much, and
+is made again in the rare case that a watch resumes so far back.
 """
 
 from __future__ import annotations
@@ -13,11 +16,14 @@ from itertools import islice
 
 from podling.store.base import Compacted, Entry, Event, EventType, FutureRevision
 
+DERIVED_BYTES = 4 * 1024 * 1024
+"""The newest replaced and deleted values that keep their ``memo``, in bytes of the values."""
+
 
 class History:
     """Events in revision order, without gaps, from just after ``compacted`` to ``revision``."""
 
-    __slots__ = ("_events", "compacted", "revision", "size_bytes")
+    __slots__ = ("_derived", "_derived_bytes", "_events", "compacted", "revision", "size_bytes")
 
     def __init__(self, compacted: int = 0) -> None:
         self._events: list[Event] = []
@@ -25,6 +31,9 @@ class History:
         self.revision = compacted
         self.size_bytes = 0
         """The values that nothing but the window keeps."""
+        self._derived = 0
+        """The place of the first event whose values keep what was derived from them."""
+        self._derived_bytes = 0
 
     def append(self, event: Event) -> None:
         """Add the next event; its revision must be the next one."""
@@ -34,7 +43,24 @@ class History:
         self._events.append(event)
         self.revision = revision
         if event.previous is not None or event.type is EventType.DELETE:
-            self.size_bytes += _size(event)
+            size = _size(event)
+            self.size_bytes += size
+            self._derived_bytes += size
+            if self._derived_bytes > DERIVED_BYTES:
+                self._forget_derived()
+
+    def _forget_derived(self) -> None:
+        """Let go of what was derived from older values, but never from those of the newest event."""
+        while self._derived_bytes > DERIVED_BYTES and self._derived < len(self._events) - 1:
+            event = self._events[self._derived]
+            _forget(event)
+            self._derived_bytes -= _size(event)
+            self._derived += 1
+
+    def forget_derived(self) -> None:
+        """Let go once more of what was derived from older values: a late reader may have made it again."""
+        for event in islice(self._events, self._derived):
+            _forget(event)
 
     def check(self, revision: int) -> None:
         """Raise ``Compacted`` or ``FutureRevision`` unless the state at ``revision`` is known."""
@@ -63,8 +89,11 @@ class History:
     def compact(self, revision: int) -> None:
         """Forget the events up to ``revision``."""
         if revision > self.compacted:
+            gone = revision - self.compacted
             self.size_bytes -= sum(map(_size, self.up_to(revision)))
-            del self._events[: revision - self.compacted]
+            self._derived_bytes -= sum(map(_size, self._events[self._derived : gone]))
+            self._derived = max(self._derived - gone, 0)
+            del self._events[:gone]
             self.compacted = revision
 
     def beyond(self, size_bytes: int) -> int:
@@ -76,6 +105,13 @@ class History:
             left -= _size(event)
             revision = event.entry.revision
         return revision
+
+
+def _forget(event: Event) -> None:
+    if event.previous is not None:
+        event.previous.memo = None
+    if event.type is EventType.DELETE:
+        event.entry.memo = None
 
 
 def _size(event: Event) -> int:

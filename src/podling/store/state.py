@@ -165,6 +165,9 @@ class CommittedReads:
     def history_beyond(self, size_bytes: int) -> int:
         return self._state.history.beyond(size_bytes)
 
+    def forget_derived(self) -> None:
+        self._state.history.forget_derived()
+
     async def get(self, key: str) -> Entry | None:
         return self._state.get(key)
 

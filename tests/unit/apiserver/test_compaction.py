@@ -17,7 +17,15 @@ from podling.api.core_v1 import (
 )
 from podling.api.meta_v1 import ObjectMeta
 from podling.apiserver.admission.registry import plugins_without_controllers
-from podling.apiserver.compaction import KEPT_BYTES, KEPT_CHANGES, KEPT_SECONDS, History
+from podling.apiserver.compaction import (
+    CHECK_SECONDS,
+    KEPT_BYTES,
+    KEPT_CHANGES,
+    KEPT_SECONDS,
+    LASTING_BYTES,
+    LASTING_FROM_SECONDS,
+    History,
+)
 from podling.apiserver.server import ApiServer
 from podling.client.base import PatchType
 from podling.client.requests import SYSTEM, Patch, Target, WriteOptions
@@ -56,6 +64,17 @@ async def test_small_changes_of_a_large_object_are_forgotten(cluster: ControlPla
     assert (gone.value.code, gone.value.reason) == (410, "Expired")
     found = await cluster.client.get(ConfigMap, "large", "default")
     assert found.data["number"] == str(2 * KEPT_BYTES // MEGABYTE - 1)
+
+
+async def test_burst_of_large_writes_goes_with_its_minute(cluster: ControlPlane) -> None:
+    client = cluster.server.client()
+    await client.create(config("x" * LARGE))
+    for number in range(3 * LASTING_BYTES // MEGABYTE):
+        await client.patch(ConfigMap, "large", {"data": {"number": str(number)}}, "default")
+    await cluster.advance(seconds=LASTING_FROM_SECONDS / 2)
+    assert cluster.server.store.history_bytes > 2 * LASTING_BYTES
+    await cluster.advance(seconds=LASTING_FROM_SECONDS / 2 + 2 * CHECK_SECONDS)
+    assert LASTING_BYTES // 2 < cluster.server.store.history_bytes <= LASTING_BYTES
 
 
 @pytest.mark.asyncio(loop_factories=["real"])

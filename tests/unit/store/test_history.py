@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from podling.store.base import Compacted, Entry, Event, EventType, FutureRevision
-from podling.store.history import History
+from podling.store.history import DERIVED_BYTES, History
 
 
 def history_of(*changes: tuple[str, bytes | None], compacted: int = 0) -> History:
@@ -94,3 +94,40 @@ def test_window_of_a_size_begins_at_a_revision(size: int, revision: int) -> None
     assert made.beyond(size) == revision
     made.compact(revision)
     assert made.size_bytes <= size
+
+
+def replaced(count: int, size: int) -> tuple[History, list[Entry]]:
+    """Return a window of one key that was replaced so often, and its entries."""
+    made, entries = (
+        History(),
+        [Entry("/a", b"x" * size, number, 1, "derived") for number in range(1, count + 2)],
+    )
+    previous: Entry | None = None
+    for entry in entries:
+        made.append(Event(EventType.PUT, entry, previous))
+        previous = entry
+    return made, entries
+
+
+def test_older_values_lose_what_was_derived_from_them() -> None:
+    made, entries = replaced(10, DERIVED_BYTES // 4)
+    kept = [entry.revision for entry in entries if entry.memo is not None]
+    assert kept == [7, 8, 9, 10, 11], "four that were replaced, and the present one"
+    entries[0].memo = entries[-1].memo = "made again"
+    made.forget_derived()
+    assert entries[0].memo is None
+    assert entries[-1].memo == "made again"
+
+
+def test_newest_change_keeps_what_was_derived_from_its_values() -> None:
+    _, entries = replaced(3, 2 * DERIVED_BYTES)
+    assert [entry.memo is None for entry in entries] == [True, True, False, False]
+
+
+def test_compaction_counts_on_from_what_is_left() -> None:
+    made, entries = replaced(10, DERIVED_BYTES // 4)
+    made.compact(9)
+    made.append(Event(EventType.PUT, Entry("/a", b"", 12, 1, "derived"), entries[-1]))
+    assert [entry.memo is None for entry in entries[7:]] == [False] * 4
+    made.compact(12)
+    assert made.size_bytes == 0
