@@ -24,9 +24,10 @@ import pytest
 
 from podling import clock
 from podling.cluster.processes.state_file import read_states
+from podling.files.locks import is_alive
 from tests.e2e.conftest import missing_for_containers
 from tests.support.clusters import RealCluster
-from tests.support.killed_parts import Parts, is_alive, wait
+from tests.support.killed_parts import Parts, wait
 from tests.support.written_ledger import Connection, Writer, values
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.timeout(7200)]
@@ -239,8 +240,8 @@ def test_stopped_part_is_shown_everywhere(ground: Ground) -> None:
         assert cluster.kubectl("get", "--raw", "/livez") == "ok"
         reason = cluster.try_kubectl("get", "--raw", "/readyz/part/control").err
         assert "not responding since" in reason
-        statuses = cluster.kubectl("get", "componentstatuses", "scheduler")
-        assert "Unhealthy" in statuses
+        status = ("get", "componentstatuses", "scheduler")
+        wait(lambda: "Unhealthy" in cluster.kubectl(*status), 20, lambda: cluster.kubectl(*status))
         why = cluster.podling("why", "waiting").out
         assert "The pod waits for the scheduler, whose process has a problem: not responding since" in why
         row = next(line for line in cluster.podling("status").out.splitlines() if " control " in line)

@@ -6,7 +6,6 @@ import os
 import signal
 import threading
 from collections.abc import Callable
-from pathlib import Path
 
 from podling import clock
 from podling.cluster.processes.state_file import read_states
@@ -58,11 +57,3 @@ def wait(is_true: Callable[[], bool], seconds: float, describe: Callable[[], str
         assert clock.monotonic() < begun + seconds, f"after {seconds} s: {describe()}"
         threading.Event().wait(LOOK_SECONDS)
     return clock.monotonic() - begun
-
-
-def is_alive(pid: int) -> bool:
-    """Return whether a process runs; one that waits to be reaped does not."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False

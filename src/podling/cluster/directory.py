@@ -13,12 +13,14 @@ import fcntl
 import hashlib
 import logging
 import os
+import select
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
 import msgspec
 
+from podling import clock
 from podling.cluster import identity
 from podling.cluster.identity import Identity, Place, Standing
 from podling.files import locks
@@ -28,6 +30,9 @@ logger = logging.getLogger(__name__)
 SETTINGS = "cluster.json"
 RUNTIMES = ("oci", "process")
 """Runtimes that keep records on disk, in directories of their names."""
+ORPHANS_SECONDS = 10.0
+"""The time that the processes of a killed supervisor, which the kernel kills, may take to end."""
+ORPHANS_LOOK_SECONDS = 0.01
 LOCK_RETRY_TEXT = "stop it first ('podling down --data-dir {path}'), or name another --data-dir"
 
 
@@ -265,10 +270,7 @@ class DataDirectory:
     def locked(self) -> Iterator[None]:
         """Hold the directory for this process. Raises ``DirectoryInUse`` or ``DirectoryUnusable``."""
         with open_private(self.path / "lock", "ab") as handle:
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                raise DirectoryInUse(self.path, self._holder(handle)) from None
+            self._lock(handle)
             pid_file = self.path / "podling.pid"
             with contextlib.suppress(OSError), open_private(pid_file, "wb") as file:
                 file.write(
@@ -279,6 +281,20 @@ class DataDirectory:
             finally:
                 with contextlib.suppress(OSError):
                     pid_file.unlink(missing_ok=True)
+
+    def _lock(self, handle: IO[bytes]) -> None:
+        """Take the lock. The parts of a cluster whose supervisor was killed hold it for a moment longer."""
+        deadline = clock.monotonic() + ORPHANS_SECONDS
+        while True:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return
+            except BlockingIOError:
+                # The kernel goes on to name a holder that has ended.
+                owner = locks.holder_of(handle.fileno()) or self._recorded_pid()
+                if not owner or locks.is_alive(owner) or clock.monotonic() >= deadline:
+                    raise DirectoryInUse(self.path, self._holder(handle)) from None
+            select.select([], [], [], ORPHANS_LOOK_SECONDS)
 
     def running_pid(self) -> int:
         """Return the process that runs this cluster now, 0 if none does.

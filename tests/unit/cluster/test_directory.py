@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from pathlib import Path
 
 import pytest
@@ -184,3 +185,26 @@ def test_retired_stores_are_kept(tmp_path: Path) -> None:
     assert second is not None
     assert second != first
     assert (second / "store.db").read_bytes() == b"second"
+
+
+def test_lock_that_outlives_its_killed_owner_for_a_moment_is_waited_for(tmp_path: Path) -> None:
+    """The kernel kills the parts of a killed supervisor; until they are gone, they hold the lock."""
+    directory = DataDirectory(tmp_path / "data")
+    directory.create()
+    reader, writer = os.pipe()
+    supervisor = os.fork()
+    if not supervisor:
+        with directory.locked():
+            if not os.fork():
+                os.write(writer, b"part")
+                os.close(writer)
+                threading.Event().wait(0.5)
+                os._exit(0)
+            os._exit(0)
+    os.close(writer)
+    assert os.read(reader, 4) == b"part"
+    os.waitpid(supervisor, 0)
+    with directory.locked():
+        assert directory.running_pid() == os.getpid()
+        assert os.read(reader, 1) == b"", "the part has ended"
+    os.close(reader)

@@ -6,7 +6,7 @@ import fcntl
 import os
 from pathlib import Path
 
-from podling.files.locks import holder_of, name_of
+from podling.files.locks import holder_of, is_alive, name_of
 from tests.support.locks import held_by_another
 
 
@@ -27,3 +27,14 @@ def test_holder_of_a_lock_is_named(tmp_path: Path) -> None:
 
 def test_process_that_has_ended_has_no_name() -> None:
     assert name_of(2**22 + 1) == ""
+
+
+def test_process_that_was_not_reaped_is_not_alive() -> None:
+    child = os.fork()
+    if not child:
+        os._exit(0)
+    os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT)
+    assert not is_alive(child)
+    os.waitpid(child, 0)
+    assert not is_alive(child)
+    assert is_alive(os.getpid())
