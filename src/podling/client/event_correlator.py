@@ -133,8 +133,7 @@ class Correlator:
         self._written.keep(create.identity, _Written(name, create.count, create.first))
 
     def _fold(self, happening: Happening) -> tuple[Identity, str]:
-        about = _object_key(happening.about)
-        group = (*about, happening.type, happening.reason)
+        about, group = _object_key(happening.about), group_of(happening)
         similar = self._similar.use(group)
         if similar is None or similar.last is None or happening.at - similar.last > SIMILAR_INTERVAL:
             similar = _Similar()
@@ -163,6 +162,11 @@ class Correlator:
             return False
         allowance.tokens -= 1.0
         return True
+
+
+def group_of(happening: Happening) -> tuple[str, ...]:
+    """Return the key of events that may be combined with one another."""
+    return (*_object_key(happening.about), happening.type, happening.reason)
 
 
 def _object_key(about: ObjectReference) -> tuple[str, ...]:

@@ -1,8 +1,9 @@
 """Recording of events about objects, for people to read.
 
 Recording never delays or fails the work it reports: ``event`` only puts the event into a bounded queue and
-returns. One task writes the events in order, after the correlator combined repeats. A failed write is
-repeated 12 times, 10 s apart (client-go), and a full queue drops the newest event; both are logged.
+returns. One task writes the events in order, after the correlator combined repeats; events that cannot be
+combined with one another are written at once. A failed write is repeated 12 times, 10 s apart (client-go),
+and a full queue drops the newest event; both are logged.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from podling import clock, ids
 from podling.api.core_v1 import Event, EventSource, ObjectReference
 from podling.api.meta_v1 import ObjectMeta
 from podling.client.base import ApiObject, Client, Unreachable
-from podling.client.event_correlator import Correlator, Create, Drop, Happening, Update
+from podling.client.event_correlator import Correlator, Create, Drop, Happening, Update, group_of
 from podling.machinery.errors import ApiError, is_already_exists, is_not_found
 
 logger = logging.getLogger(__name__)
@@ -24,6 +25,8 @@ logger = logging.getLogger(__name__)
 QUEUE_LENGTH_MAX = 1000
 GATHER_SECONDS = 0.05
 """The wait before the first event of several is written: the work that they report comes first."""
+AT_ONCE = 16
+"""Events written at once, which then share a commit of the store."""
 TRIES_MAX = 12
 RETRY_SECONDS = 10.0
 _NAME_TRIES_MAX = 3
@@ -111,7 +114,16 @@ class EventRecorder:
         """Write what waits, in order. The lock keeps the order when ``close`` meets ``run``."""
         async with self._writing:
             while self._queue:
-                await self._write(self._queue.popleft())
+                await asyncio.gather(*map(self._write, self._next_batch()))
+
+    def _next_batch(self) -> list[Happening]:
+        """Take the next events, as long as no two of them may be combined: a repeat needs the name that its
+        first occurrence was written under."""
+        batch: dict[tuple[str, ...], Happening] = {}
+        while self._queue and len(batch) < AT_ONCE and group_of(self._queue[0]) not in batch:
+            happening = self._queue.popleft()
+            batch[group_of(happening)] = happening
+        return list(batch.values())
 
     async def _write(self, happening: Happening) -> None:
         decision = self._correlator.decide(happening)

@@ -64,6 +64,23 @@ async def test_an_event_leaves_the_first_moment_to_the_work_that_it_reports(
     assert {event.reason for event in await events(cluster)} == {"Pulled", "Created"}
 
 
+async def test_events_of_one_moment_keep_their_order(cluster: ControlPlane, recorder: EventRecorder) -> None:
+    reasons = ["Pulled", "Created", "Started", "Killing"]
+    for reason in reasons:
+        recorder.event(MAP, "Normal", reason, "the same")
+    await cluster.advance(seconds=1)
+    found = sorted(await events(cluster), key=lambda event: int(event.metadata.resource_version or ""))
+    assert [event.reason for event in found] == reasons
+
+
+async def test_repeats_of_one_moment_are_counted(cluster: ControlPlane, recorder: EventRecorder) -> None:
+    for reason in ("Pulled", "Created", "Created", "Started", "Created", "Pulled"):
+        recorder.event(MAP, "Normal", reason, "the same")
+    await cluster.advance(seconds=1)
+    counts = {event.reason: event.count for event in await events(cluster)}
+    assert counts == {"Pulled": 2, "Created": 3, "Started": 1}
+
+
 async def test_a_repeated_event_is_counted(cluster: ControlPlane, recorder: EventRecorder) -> None:
     for _ in range(4):
         recorder.event(MAP, "Warning", "BackOff", "again")
