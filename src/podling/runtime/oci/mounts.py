@@ -41,7 +41,9 @@ def parse_mountinfo(text: str) -> list[MountPoint]:
 
 
 def _unescaped(path: str) -> str:
-    """Return the kernel writes blanks, tabs, newlines and backslashes as three octal digits."""
+    """Return a path as it is: the kernel writes blanks, tabs, newlines and backslashes in octal digits."""
+    if "\\" not in path:
+        return path
     for code, character in (("040", " "), ("011", "\t"), ("012", "\n"), ("134", "\\")):
         path = path.replace(f"\\{code}", character)
     return path

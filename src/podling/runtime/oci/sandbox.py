@@ -10,7 +10,7 @@ from __future__ import annotations
 import errno
 import os
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from msgspec import Struct
@@ -112,10 +112,12 @@ def remove_place(place: Place) -> None:
             raise
 
 
-def is_pinned(path: Path) -> bool:
-    """Return whether a namespace is alive behind ``path``, not just the file it was bound to."""
+def are_pinned(place: Place, names: Iterable[str]) -> bool:
+    """Return whether a namespace is alive behind each of these files, not just the file it was bound to."""
+    root = str(place.root)
     try:
-        return os.stat(path).st_dev != os.stat(path.parent).st_dev
+        outside = os.stat(root).st_dev
+        return all(os.stat(f"{root}/{name}").st_dev != outside for name in names)
     except OSError:
         return False
 

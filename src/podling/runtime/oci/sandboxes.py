@@ -60,7 +60,7 @@ class Sandboxes:
         own = namespaces.own_namespaces(record.namespaces)
         if record.namespaces.share_processes and not record.namespaces.host_pid and not init_alive(record):
             return False
-        return all(namespaces.is_pinned(place.namespace(name)) for name in own)
+        return namespaces.are_pinned(place, own)
 
     def shown(self, pod_uid: str = "") -> tuple[Sandbox, ...]:
         """Return all sandboxes, or those of one pod: each costs some system calls."""
