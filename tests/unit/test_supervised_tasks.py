@@ -124,6 +124,8 @@ async def test_every_task_may_fail_once(
     (files / "proxy.yaml").write_text(MANIFEST)
     async with memory_cluster() as plane:
         plane.server.show_itself()
+        plane.server.measure_loop()
+        plane.server.start_workers()
         config = KubeletConfig(
             node_addresses=("192.168.0.10",),
             capacity={"cpu": "4", "memory": "8Gi", "ephemeral-storage": "100Gi"},

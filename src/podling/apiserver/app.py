@@ -188,6 +188,7 @@ class HttpServer:
         self.port = site.port
         self._api.measure_loop()
         self._api.return_memory()
+        self._api.start_workers()
         await self._api.announce(self._serving.host, self.port)
 
     async def stop(self) -> None:

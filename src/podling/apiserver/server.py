@@ -32,6 +32,7 @@ from podling.apiserver.auth.reviews import Reviews
 from podling.apiserver.auth.tokens import Tokens
 from podling.apiserver.bootstrap import Endpoint, announce, bootstrap, keep
 from podling.apiserver.compaction import Compaction
+from podling.apiserver.compute.pool import Pool
 from podling.apiserver.customresources.catalogue import Catalogue
 from podling.apiserver.customresources.conversion import Conversion
 from podling.apiserver.customresources.lifecycle import Lifecycle
@@ -48,6 +49,7 @@ from podling.apiserver.plugin_support import PluginSupport
 from podling.apiserver.registry.eviction import Evictions
 from podling.apiserver.registry.internal_reads import StoredObjects
 from podling.apiserver.registry.registry import Registry
+from podling.apiserver.registry.remote_stages import RemoteStages
 from podling.apiserver.store_metrics import MeteredStore
 from podling.client.local import LocalClient
 from podling.client.requests import SYSTEM, Target, User, WriteOptions
@@ -124,6 +126,7 @@ class ApiServer:
         self.registry.reads.compute(resource_of(ComponentStatus), statuses)
         self._endpoint = endpoint or Endpoint()
         self._supervisor = Supervisor()
+        self._pool: Pool | None = None
         self._loops: dict[str, asyncio.Task[None]] = {}
         """Background tasks by the names of their health checks."""
 
@@ -184,6 +187,13 @@ class ApiServer:
         self._keep_running("priority-and-fairness-config-producer", producer.run)
         self._keep_running("priority-and-fairness-config-consumer", self.fairness.run)
 
+    def start_workers(self) -> None:
+        """Compute large writes in processes of their own; the first such write starts one."""
+        if self._pool is None:
+            self._pool = Pool()
+            self.count(self._pool)
+            self.registry.compute_in(RemoteStages(self._pool, self.catalogue.definition_of))
+
     def measure_loop(self) -> None:
         """Count in the metrics how long pieces of work hold the event loop."""
         pieces = LoopPieces()
@@ -211,6 +221,8 @@ class ApiServer:
 
     async def stop(self) -> None:
         await self._supervisor.close()
+        if self._pool is not None:
+            await self._pool.close()
         await self.aggregation.backend.close()
         self.fairness.close()
         self.flows.close()

@@ -72,8 +72,15 @@ class WriteOptions(Struct, frozen=True):
     warnings: list[str] = []
 
 
+class RawBody(Struct, frozen=True):
+    """A body that is too large to be read on the event loop: its bytes, as they came."""
+
+    data: bytes
+    content_type: str
+
+
 class Patch(Struct, frozen=True):
-    """A patch as plain data, and its type."""
+    """A patch as plain data or as a ``RawBody``, and its type."""
 
     type: PatchType
     body: Any

@@ -7,63 +7,23 @@ definition. A definition that is not established is known but not served.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable
 from typing import Any
 
 from podling.api.apiextensions_v1 import CustomResourceDefinition
-from podling.apiserver.customresources.completion import RootSchema
-from podling.apiserver.customresources.rules import CustomRules, ServedVersion, schema_of_version
-from podling.apiserver.customresources.versions import priority
+from podling.apiserver.customresources.rules import CustomRules
+from podling.apiserver.customresources.served_definition import Served, serve
 from podling.apiserver.http.resource_paths import Parsed, find_path
 from podling.apiserver.kinds.common.base import KindRules
 from podling.apiserver.registry.objects import object_of
 from podling.machinery import errors
-from podling.machinery.encoding.custom import CustomResource, is_established, version_resource
+from podling.machinery.encoding.custom import CustomResource, is_established
 from podling.machinery.scheme import RESOURCES, Resource, resource_of
 from podling.machinery.text_cache import LENGTH_MAX
 from podling.store.base import EventType, Store, Watch
 
 PATHS_MAX = 4096
 """Paths remembered before the cache starts afresh."""
-
-
-@dataclass(frozen=True, eq=False)
-class Served:
-    """One definition: a resource and its rules for each of its versions."""
-
-    definition: CustomResourceDefinition
-    schemas: Mapping[str, RootSchema]
-    """The schemas of every version, served or not."""
-    resources: tuple[CustomResource, ...] = ()
-    """The served versions, the preferred one first; empty until the definition is established."""
-    rules: dict[str, CustomRules] = field(default_factory=dict)
-    """The rules of every version, served or not."""
-
-
-def serve(definition: CustomResourceDefinition, before: Served | None = None) -> Served:
-    """Return a definition made ready. Pure.
-
-    ``before``: the same definition earlier; with the same versions it keeps its schemas, so that objects need
-    not be read again.
-    """
-    versions = definition.spec.versions
-    known = before.schemas if before is not None and before.definition.spec.versions == versions else {}
-    schemas = known or {version.name: schema_of_version(version) for version in versions}
-    made = {version.name: ServedVersion(definition, version, schemas[version.name]) for version in versions}
-    rules = {name: CustomRules(each) for name, each in made.items()}
-    if not is_established(definition):
-        return Served(definition, schemas, rules=rules)
-    stored = next(version for version in versions if version.storage)
-    storage = None
-    if len(versions) > 1 or definition.status.stored_versions != (stored.name,):
-        storage = version_resource(definition, stored, schemas[stored.name], schemas=schemas)
-    resources = [
-        version_resource(definition, version, schemas[version.name], storage, schemas)
-        for version in sorted(versions, key=lambda each: priority(each.name))
-        if version.served
-    ]
-    return Served(definition, schemas, tuple(resources), rules)
 
 
 class Catalogue:

@@ -23,18 +23,19 @@ from podling.apiserver.http.resource_paths import Parsed
 from podling.apiserver.http.watch_handlers import WatchRequests
 from podling.apiserver.kinds.common.base import KindRules
 from podling.apiserver.registry import listing
-from podling.apiserver.registry.large_requests import LARGE_BYTES, BodyReader
 from podling.apiserver.registry.objects import entry_of
 from podling.apiserver.registry.patching import check_named
 from podling.apiserver.registry.registry import Registry
+from podling.apiserver.registry.write_costs import Work
+from podling.apiserver.registry.write_jobs import read_patch
+from podling.apiserver.registry.write_stages import body_type
 from podling.client.base import PatchType
-from podling.client.requests import Patch, Target, User, WriteOptions
+from podling.client.requests import Patch, RawBody, Target, User, WriteOptions
 from podling.machinery import errors, tables
-from podling.machinery.encoding import codec
 from podling.machinery.encoding.custom import CustomObject, CustomResource
-from podling.machinery.encoding.request_bodies import read_object, read_options, values_max
+from podling.machinery.encoding.request_bodies import read_object
 from podling.machinery.encoding.status_json import status_json
-from podling.machinery.scheme import Resource, type_of
+from podling.machinery.scheme import Resource
 from podling.store.base import Entry
 from podling.turns import SHORT_BYTES
 
@@ -53,7 +54,6 @@ class ObjectRequests:
         self._metrics = metrics
         self._watches = WatchRequests(registry, metrics)
         self._lists = KeptLists()
-        self._bodies = BodyReader()
         self._verbs = {
             "get": self._get,
             "list": self._list,
@@ -68,7 +68,6 @@ class ObjectRequests:
     def close(self) -> None:
         """End every watch, also one that is still to be opened: their clients go on elsewhere."""
         self._watches.close()
-        self._bodies.close()
 
     async def serve(self, request: HttpRequest, parsed: Parsed, verb: str, user: User) -> web.StreamResponse:
         target = parsed.target
@@ -135,16 +134,15 @@ class ObjectRequests:
         tables = target.resource.stored and not target.subresource  # questions and deeds have no rows
         wanted = self._write_answer(request, tables=tables)
         options = _write_options(request, "create")
-        kind = body_type(target)
-        body = await self._body(request, kind, options)
+        body = await self._body(request, target, Work.CREATE, options)
         made = await self._registry.create(target, user, body, options)
         return await self._answer(request, target, made, wanted, 201)
 
     async def _update(self, request: HttpRequest, target: Target, user: User) -> web.StreamResponse:
         wanted, options = self._write_answer(request), _write_options(request, "update")
-        kind = body_type(target)
-        body = await self._body(request, kind, options)
-        check_named(body.metadata.name, target)
+        body = await self._body(request, target, Work.CHANGE, options)
+        if not isinstance(body, RawBody):
+            check_named(body.metadata.name, target)
         code = self._code_of_change(target)
         changed = await self._registry.update(target, user, body, options)
         return await self._answer(request, target, changed, wanted, code)
@@ -161,17 +159,19 @@ class ObjectRequests:
             raise errors.unsupported_media_type(list(PATCH_TYPES))
         options = _write_options(request, "patch", patch_type)
         data = await request.read()
-        most = values_max(target.resource.kind)
-        body = await self._bodies.read(data, codec.read_body, media_type, "", most)
-        await self._registry.turns.wait(len(data))
+        patch = Patch(patch_type, RawBody(data, media_type))
+        work = Work.APPLY if options.apply else Work.CHANGE
+        if not self._registry.reads_later(work, target.resource, data):
+            patch = read_patch(patch, target.resource)
         code = self._code_of_change(target)
-        patch = Patch(patch_type, body.value, body.duplicates)
         changed = await self._registry.patch(target, user, patch, options)
         return await self._answer(request, target, changed, wanted, code)
 
     async def _delete(self, request: HttpRequest, target: Target, user: User) -> web.StreamResponse:
         wanted = self._write_answer(request)
-        options = request_options.delete_options(request.query, await self._delete_body(request))
+        options = request_options.delete_options(
+            request.query, await self._delete_body(request, target, user)
+        )
         warnings = list(self._registry.rules_for(target.resource).warnings_on_delete(options))
         request.warnings = warnings
         result = await self._registry.delete(target, user, options, warnings)
@@ -184,7 +184,9 @@ class ObjectRequests:
         wanted = self._write_answer(request)
         selected = request_options.list_options(request.query)
         self._registry.authorize(user, "deletecollection", target, selected.field_selector)
-        options = request_options.delete_options(request.query, await self._delete_body(request))
+        options = request_options.delete_options(
+            request.query, await self._delete_body(request, target, user)
+        )
         warnings = list(self._registry.rules_for(target.resource).warnings_on_delete(options))
         request.warnings = warnings
         revision = ListMeta(resource_version=str(self._registry.store.revision))
@@ -197,29 +199,28 @@ class ObjectRequests:
         body = await renderer.many(entries, revision, clock.now())
         return await reply_object(request, body, media_type=wanted.media_type)
 
-    async def _body(self, request: HttpRequest, kind: type[Any], options: WriteOptions) -> Any:
-        """The object in the body of a request; what is wrong with it that is no error becomes warnings."""
+    async def _body(self, request: HttpRequest, target: Target, work: Work, options: WriteOptions) -> Any:
+        """Return the object in the body of a request, a large one as it came.
+
+        Faults of it that are no errors become warnings.
+        """
+        kind = body_type(target)
         content_type = request.headers.get("Content-Type", JSON)
         data = await request.read()
-        if len(data) < LARGE_BYTES:
-            body, found = read_object(data, content_type, kind, options.field_validation)
-        else:
-            body, found = await self._bodies.read(
-                data, read_object, content_type, kind, options.field_validation
-            )
-            await self._registry.turns.wait(len(data))
+        if self._registry.reads_later(work, target.resource, data):
+            return RawBody(data, content_type)
+        body, found = read_object(data, content_type, kind, options.field_validation)
         options.warnings.extend(found)
         return body
 
-    async def _delete_body(self, request: HttpRequest) -> DeleteOptions | None:
+    async def _delete_body(self, request: HttpRequest, target: Target, user: User) -> DeleteOptions | None:
         if not request.can_read_body:
             return None
         data = await request.read()
         if not data:
             return None
         content_type = request.headers.get("Content-Type", JSON)
-        options: DeleteOptions = await self._bodies.read(data, read_options, content_type, DeleteOptions)
-        return options
+        return await self._registry.read_delete_options(target, user, RawBody(data, content_type))
 
     def _write_answer(self, request: HttpRequest, *, tables: bool = True) -> Wanted:
         """Return the form of a write's answer. Checked before the write, so that a 406 stores nothing."""
@@ -256,13 +257,3 @@ def _write_options(request: HttpRequest, verb: str, patch_type: PatchType | None
     options = request_options.write_options(request.query, verb, patch_type, agent)
     request.warnings = options.warnings
     return options
-
-
-def body_type(target: Target) -> type[Any]:
-    """Return the kind that a create or update of ``target`` takes."""
-    if not target.subresource:
-        return target.resource.type
-    part = target.resource.subresources[target.subresource]
-    if isinstance(target.resource, CustomResource) and part.kind == target.resource.kind:
-        return target.resource.type
-    return type_of(part.group, part.version, part.kind)

@@ -21,7 +21,7 @@ from podling.api.policy_v1 import Eviction, PodDisruptionBudget, PodDisruptionBu
 from podling.apiserver.registry.deletion import check_preconditions
 from podling.apiserver.registry.internal_reads import StoredObjects
 from podling.apiserver.registry.registry import Registry
-from podling.apiserver.registry.writes import Update
+from podling.apiserver.registry.write_stages import WriteRequest
 from podling.client.requests import SYSTEM, Target, User, WriteOptions
 from podling.machinery import errors, fields, selectors
 from podling.machinery.conditions import with_condition
@@ -209,14 +209,14 @@ class Evictions:
     async def _mark(self, target: Target, asked: DeleteOptions) -> DeleteOptions:
         """Say on the pod why it goes; preconditions on its revision move along with that write."""
         rules = self._registry.rules_for(target.resource)
-        update = Update(target, SYSTEM, WriteOptions(), rules, trusted=True)
+        write = WriteRequest(target, SYSTEM, WriteOptions(), rules)
         now = clock.now()
 
         def change(old: Pod) -> Pod:
             check_preconditions(target.resource, old.metadata, asked)
             return _with_target_condition(old, now)
 
-        marked = await self._registry.writes.change(update, change)
+        marked = await self._registry.writes.act(write, change)
         if asked.preconditions is None or not asked.preconditions.resource_version:
             return asked
         moved = structs.replace(asked.preconditions, resource_version=marked.metadata.resource_version)

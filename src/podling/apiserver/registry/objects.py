@@ -127,6 +127,14 @@ def object_of(entry: Entry, kind: type[Any]) -> Any:
     return memo.object if memo is not None and memo.schemas is None else stored(entry, kind).object
 
 
+def encoded(entry: Entry, obj: Any) -> bytes:
+    """Return the JSON of ``obj``, which was read from ``entry`` and perhaps converted."""
+    memo: Stored | None = entry.memo
+    if memo is None or memo.object is not obj:
+        return codec.encode(obj)
+    return memo.completed_bytes or entry.value
+
+
 def entry_of(obj: Any) -> Entry:
     """Return an object that is not (or not like this) in the store, as an entry, to be shown in any form."""
     revision = int(obj.metadata.resource_version or 0)

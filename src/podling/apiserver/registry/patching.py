@@ -6,13 +6,13 @@ are found by the same check.
 
 from __future__ import annotations
 
+from datetime import datetime
 from functools import reduce
 from typing import Any
 
 from msgspec import Struct, structs
 from msgspec.structs import replace
 
-from podling import clock
 from podling.apiserver.kinds.common.base import View
 from podling.apiserver.kinds.common.metadata import OTHER_NAMESPACE
 from podling.apiserver.registry.managed_fields import applied, check_typed
@@ -26,10 +26,10 @@ from podling.machinery.encoding.shapes import attributes_of
 from podling.machinery.scheme import Resource
 
 
-def patched(old: Any | None, wanted: Patch, target: Target, options: WriteOptions) -> Any:
+def patched(old: Any | None, wanted: Patch, target: Target, options: WriteOptions, now: datetime) -> Any:
     """The object that ``wanted`` makes of ``old``; only a server-side apply may make one from nothing."""
     if wanted.type is PatchType.APPLY:
-        return applied(old, _named(wanted, target, old), target, options, clock.now())
+        return applied(old, _named(wanted, target, old), target, options, now)
     return apply_patch(old, wanted, target.resource.type, options)
 
 
@@ -70,12 +70,12 @@ def _check_kind(intent: dict[str, Any], group_version: str, kind: str) -> None:
         raise errors.bad_request(f"invalid object type: {group}/{version}, Kind={said[1]}")
 
 
-def applied_to_view(wanted: Patch, view: View, resource: Resource) -> Patch:
+def applied_to_view(wanted: Patch, view: View, resource: Resource, now: datetime) -> Patch:
     """An intent for a view (``scale``) as one for the object behind it. Raises 400 for no such body."""
     group, version, kind = view.body.group_version_kind
     said = _intent(wanted)
     _check_kind(said, f"{group}/{version}", kind)
-    check_typed(said, view.body, f"{group}/{version}", clock.now())
+    check_typed(said, view.body, f"{group}/{version}", now)
     codec.convert(said, view.body, "Ignore")
     replicas = (said.get("spec") or {}).get("replicas")
     intent: dict[str, Any] = {}

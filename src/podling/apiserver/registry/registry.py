@@ -10,33 +10,29 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Protocol
 
-from msgspec import structs
 from msgspec.structs import replace
 
 from podling import clock, turns
-from podling.api.meta_v1 import DeleteOptions, ObjectMeta, Status
+from podling.api.meta_v1 import DeleteOptions, Status
 from podling.apiserver.admission.base import Chain, Operation
 from podling.apiserver.customresources.conversion import Conversion
 from podling.apiserver.customresources.watches import CustomWatches
 from podling.apiserver.kinds.common import metadata
 from podling.apiserver.kinds.common.base import Action, Context, KindRules, View
-from podling.apiserver.kinds.common.views import shown_form, stored_form
-from podling.apiserver.registry.large_requests import Turns
+from podling.apiserver.kinds.common.views import shown_form
 from podling.apiserver.registry.listing import Selected
-from podling.apiserver.registry.patching import (
-    applied_to_view,
-    apply_patch,
-    check_named,
-    check_place,
-    patched,
-)
+from podling.apiserver.registry.patching import check_named
 from podling.apiserver.registry.reads import Reads
+from podling.apiserver.registry.remote_stages import RemoteStages
 from podling.apiserver.registry.watch import ObjectWatch
-from podling.apiserver.registry.writes import Change, Update, Writes
+from podling.apiserver.registry.write_costs import Work, is_heavy
+from podling.apiserver.registry.write_stages import WriteRequest, body_type, check_uid, update_body
+from podling.apiserver.registry.writes import Writes
 from podling.client.base import Listing
-from podling.client.requests import NO_DELETE_OPTIONS, ListOptions, Patch, Target, User, WriteOptions
+from podling.client.requests import NO_DELETE_OPTIONS, ListOptions, Patch, RawBody, Target, User, WriteOptions
 from podling.machinery import errors
 from podling.machinery.encoding.custom import CustomResource
+from podling.machinery.encoding.request_bodies import read_object, read_options
 from podling.machinery.scheme import Resource
 from podling.store.base import Entry, Store
 
@@ -81,8 +77,7 @@ class Registry:
         self.store = store
         self.rules_for = rules_for
         self.reads = Reads(store, rules_for, conversion)
-        self.turns = Turns()
-        self.writes = Writes(store, self.reads, rules_for, admission, self.turns)
+        self.writes = Writes(store, self.reads, rules_for, admission)
         self._custom_watches = custom_watches
         self._authorizer = authorizer
         self._handlers: dict[tuple[str, str, str], Handler] = {}
@@ -90,6 +85,14 @@ class Registry:
     def serve(self, handlers: Mapping[tuple[str, str, str], Handler]) -> None:
         """Answer creations of (group, resource, subresource) by ``handlers`` instead of storing them."""
         self._handlers.update(handlers)
+
+    def compute_in(self, remote: RemoteStages) -> None:
+        """Compute large writes in worker processes from now on."""
+        self.writes.remote = remote
+
+    def reads_later(self, work: Work, resource: Resource, body: bytes) -> bool:
+        """Return whether a body takes too long to read on the event loop: it is passed as ``RawBody``."""
+        return self.writes.remote is not None and is_heavy(work, resource, body)
 
     def authorize(self, user: User, verb: str, target: Target, field_selector: str = "") -> None:
         """Raises 403 unless ``user`` may do ``verb`` to ``target``."""
@@ -136,59 +139,69 @@ class Registry:
     async def create(self, target: Target, user: User, body: Any, options: WriteOptions) -> Any:
         handler = self._handlers.get((target.resource.group, target.resource.plural, target.subresource))
         self._authorizer.check(user, "create", target)
+        if handler is not None or target.subresource:
+            body = await self.read(target, user, body, options)
         if handler is not None:
             body = await self.writes.admitted(target, user, body, options)
             return await handler(target, user, body, options)
         if target.subresource:
             return await self.act(target, user, body, options)
         resource = target.resource
-        made = await self.writes.create(target, user, stored_form(resource, body), options)
-        return shown_form(resource, made)
+        return shown_form(resource, await self.writes.create(target, user, body, options))
 
     async def update(self, target: Target, user: User, body: Any, options: WriteOptions) -> Any:
         self._authorizer.check(user, "update", target)
-        check_place(body.metadata.name, body.metadata.namespace, target)
-        view = self.view(target)
-        update = Update(target, user, options, self.rules_for(target.resource), view=view)
-        body = metadata.in_namespace(stored_form(target.resource, body), target.namespace)
-        if view is not None:
-            return await self._change_view(update, view, lambda _shown: body)
-        body = metadata.without_duplicate_owners(body, options.warnings)
-        if not self.reads.exists(target):
-            _check_uid(target, body.metadata.uid, None)
-            if update.rules.create_on_update and not target.subresource:
+        write = WriteRequest(target, user, options, self.rules_for(target.resource), self.view(target))
+        exists = self.reads.exists(target)
+        if isinstance(body, RawBody) and exists:
+            return self._response(write, await self.writes.change(write, body))
+        if isinstance(body, RawBody):
+            body = await self.read(target, user, body, options)
+            check_named(body.metadata.name, target)
+        body = update_body(write, body)
+        if write.view is None and not exists:
+            check_uid(target, body.metadata.uid, None)
+            if write.rules.create_on_update and not target.subresource:
                 return await self.create(target, user, metadata.without_resource_version(body), options)
-
-        def change(old: Any) -> Any:
-            _check_uid(target, body.metadata.uid, old.metadata.uid)
-            return body
-
-        return shown_form(target.resource, await self.writes.change(update, change))
+        return self._response(write, await self.writes.change(write, body))
 
     async def patch(self, target: Target, user: User, patch: Patch, options: WriteOptions) -> Any:
         self._authorizer.check(user, "patch", target)
-        view, resource = self.view(target), target.resource
-        update = Update(target, user, options, self.rules_for(resource), view=view)
-        if view is not None and not options.apply:
-            scale = view.body
-            return await self._change_view(
-                update, view, lambda shown: apply_patch(shown, patch, scale, options)
+        write = WriteRequest(target, user, options, self.rules_for(target.resource), self.view(target))
+        if options.apply and not target.subresource:
+            unnamed = replace(target, name="")
+            return self._response(
+                write,
+                await self.writes.apply(
+                    write, patch, lambda: self._authorizer.check(user, "create", unnamed)
+                ),
             )
-        if view is not None:
-            patch = applied_to_view(patch, view, resource)
-        if options.apply and not target.subresource and not self.reads.exists(target):
-            made = metadata.without_resource_version(patched(None, patch, target, options))
-            return await self.create(replace(target, name=""), user, made, options)
+        return self._response(write, await self.writes.change(write, patch))
 
-        def change(old: Any) -> Any:
-            wanted = patched(shown_form(resource, old), patch, target, options)
-            wanted = metadata.in_namespace(wanted, target.namespace)
-            check_named(wanted.metadata.name, target)
-            check_place(wanted.metadata.name, None, target)
-            return stored_form(resource, wanted)
+    async def read(self, target: Target, user: User, body: Any, options: WriteOptions) -> Any:
+        """Return the object in the body of a request, which may have been read already."""
+        if not isinstance(body, RawBody):
+            return body
+        if self.writes.remote is not None:
+            return await self.writes.remote.read(target, user, body, options)
+        kind = body_type(target)
+        obj, found = read_object(body.data, body.content_type, kind, options.field_validation)
+        options.warnings.extend(found)
+        return obj
 
-        changed = await self.writes.change(update, change)
-        return view.show(changed) if view is not None else shown_form(resource, changed)
+    async def read_delete_options(self, target: Target, user: User, body: RawBody) -> DeleteOptions:
+        """Return the options in the body of a deletion."""
+        remote, options = self.writes.remote, WriteOptions(warnings=[])
+        if remote is not None and is_heavy(Work.CREATE, target.resource, body.data):
+            return await remote.read_options(target, user, body, options)
+        found: DeleteOptions = read_options(body.data, body.content_type, DeleteOptions)
+        return found
+
+    def _response(self, write: WriteRequest, changed: Any) -> Any:
+        """Return a stored object as the response to its change."""
+        if write.view is not None:
+            return write.view.show(changed)
+        return shown_form(write.resource, changed)
 
     def view(self, target: Target) -> View | None:
         """Return the view that ``target`` names, if it names one. Raises 404 for an unknown subresource."""
@@ -198,22 +211,6 @@ class Registry:
             raise errors.not_found(target.resource.plural, target.resource.group, target.name)
         found = self.rules_for(target.resource).subresources.get(target.subresource)
         return found if isinstance(found, View) else None
-
-    async def _change_view(self, update: Update, view: View, make: Change) -> Any:
-        def change(old: Any) -> Any:
-            body = make(view.show(old))
-            found = view.validate(body)
-            if found:
-                _, _, kind = type(body).group_version_kind
-                group = update.target.resource.subresources[update.target.subresource].group
-                raise errors.invalid(kind, group, update.target.name, found)
-            _check_same(update.target, body.metadata, old.metadata)
-            given = body.metadata.resource_version
-            changed = view.put(old, body, Context(clock.now(), update.user.name, update.target.subresource))
-            changed_metadata = structs.replace(changed.metadata, resource_version=given)
-            return structs.replace(changed, metadata=changed_metadata)
-
-        return view.show(await self.writes.change(update, change))
 
     async def act(
         self, target: Target, user: User, body: Any, options: WriteOptions, *, reviewed: bool = False
@@ -239,7 +236,7 @@ class Registry:
         def change(old: Any) -> Any:
             return action.act(old, body, context)
 
-        await self.writes.change(Update(target, user, options, rules, trusted=True), change)
+        await self.writes.act(WriteRequest(target, user, options, rules), change)
         return Status(status="Success", code=201)
 
     async def connect(
@@ -278,21 +275,3 @@ class Registry:
                 if not errors.is_not_found(error):
                     raise
         return items
-
-
-def _check_uid(target: Target, asked: str | None, found: str | None) -> None:
-    """409 when an update means another object than the one that is there; None: there is none."""
-    if asked and asked != found:
-        resource = target.resource
-        key = resource.key(target.namespace, target.name)
-        raise errors.other_object(
-            resource.plural, resource.group, target.name, key=key, asked=asked, found=found or ""
-        )
-
-
-def _check_same(target: Target, given: ObjectMeta, stored: ObjectMeta) -> None:
-    """409 if a view that is written means another object of the same name."""
-    if given.uid and given.uid != stored.uid:
-        resource = target.resource
-        why = f"Precondition failed: UID in precondition: {given.uid}, UID in object meta: {stored.uid}"
-        raise errors.conflict(f"{resource.plural}/{target.subresource}", resource.group, target.name, why)

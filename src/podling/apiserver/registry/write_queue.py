@@ -1,15 +1,16 @@
-"""Writers of one object that get in each other's way: they queue, so that each decides about once.
+"""Writers of one object: they wait in line, in order of arrival, so that each decides once.
 
-Without a queue every writer but one decides in vain in every round, and the work grows with the square of
-their number.
+Without a line every writer but one decides in vain in every round, and the work grows with the square of
+their number. Writers of small objects try once before they join the line; writers of large objects, whose
+decision is long, join it at once.
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, field
+from contextlib import asynccontextmanager
 from typing import ParamSpec, TypeVar
 
 from podling.store.base import Conflict
@@ -20,27 +21,70 @@ T = TypeVar("T")
 RETRIES = 5
 """Number of attempts to decide a write when concurrent writes change the object."""
 
-WAIT_SECONDS = 10.0
+HOLD_SECONDS = 20.0
 """A writer that takes longer, because its webhooks do, holds up the others no more."""
 
 
-@dataclass(slots=True)
-class _Queue:
-    turn: asyncio.Lock = field(default_factory=asyncio.Lock)
-    waiting: int = 0
-
-
-class Contention:
-    """The queues of objects that several writers change at the moment."""
+class _Line:
+    """The writers of one object: one has the turn, the others wait."""
 
     def __init__(self) -> None:
-        self._queues: dict[str, _Queue] = {}
+        self.members = 0
+        self._waiting: deque[asyncio.Future[None]] = deque()
+        self._holder: object | None = None
+        self._overdue: asyncio.TimerHandle | None = None
+
+    async def take_turn(self) -> object:
+        """Wait for the turn; return what it is given back with. A cancelled writer leaves the line."""
+        if self._holder is not None or self._waiting:
+            turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._waiting.append(turn)
+            try:
+                await turn
+            except asyncio.CancelledError:
+                self.end_turn(turn)  # it may have come at the same moment
+                raise
+        holder = self._holder = object()
+        self._overdue = asyncio.get_running_loop().call_later(HOLD_SECONDS, self.end_turn, holder)
+        return holder
+
+    def end_turn(self, holder: object) -> None:
+        """Give the turn to the next writer, if ``holder`` still has it."""
+        if self._holder is holder:
+            self._pass_on()
+
+    def _pass_on(self) -> None:
+        self._holder = None
+        if self._overdue is not None:
+            self._overdue.cancel()
+        while self._waiting:
+            turn = self._waiting.popleft()
+            if not turn.done():  # else its writer was cancelled
+                self._holder = turn
+                turn.set_result(None)
+                return
+
+
+class WriteQueue:
+    """The lines of the objects that several writers change at the moment."""
+
+    def __init__(self) -> None:
+        self._lines: dict[str, _Line] = {}
 
     async def write(
-        self, key: str, attempt: Callable[P, Awaitable[T]], *args: P.args, **kwargs: P.kwargs
+        self,
+        key: str,
+        at_once: bool,
+        attempt: Callable[P, Awaitable[T]],
+        *args: P.args,
+        **kwargs: P.kwargs,
     ) -> T:
-        """Return what ``attempt`` stored; it decides anew at each call. Raises its last ``Conflict``."""
-        if key not in self._queues:
+        """Return what ``attempt`` stored; it decides anew at each call. Raises its last ``Conflict``.
+
+        Args:
+            at_once: join the line before the first attempt.
+        """
+        if not at_once and key not in self._lines:
             try:
                 return await attempt(*args, **kwargs)
             except Conflict:
@@ -55,17 +99,15 @@ class Contention:
 
     @asynccontextmanager
     async def _turn(self, key: str) -> AsyncIterator[None]:
-        queue, mine = self._queues.setdefault(key, _Queue()), False
-        queue.waiting += 1
+        line = self._lines.setdefault(key, _Line())
+        line.members += 1
         try:
-            with suppress(TimeoutError):
-                async with asyncio.timeout(WAIT_SECONDS):
-                    await queue.turn.acquire()
-                    mine = True
-            yield
+            holder = await line.take_turn()
+            try:
+                yield
+            finally:
+                line.end_turn(holder)
         finally:
-            if mine:
-                queue.turn.release()
-            queue.waiting -= 1
-            if not queue.waiting:
-                del self._queues[key]
+            line.members -= 1
+            if not line.members:
+                del self._lines[key]

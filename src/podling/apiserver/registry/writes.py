@@ -13,9 +13,9 @@ again, unless the request names a resourceVersion. A write that changes nothing 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from datetime import datetime
-from typing import Any, ParamSpec
+from typing import Any, Concatenate, ParamSpec
 
 from msgspec import Struct, field, structs
 
@@ -23,23 +23,21 @@ from podling import clock, ids
 from podling.api.meta_v1 import DeleteOptions, ObjectMeta, Status, StatusDetails
 from podling.apiserver.admission.base import AdmissionRequest, Chain, Operation, release, release_later
 from podling.apiserver.kinds.common import metadata
-from podling.apiserver.kinds.common.base import Context, KindRules, View
-from podling.apiserver.registry import deletion
+from podling.apiserver.kinds.common.base import KindRules
+from podling.apiserver.registry import deletion, objects, remote_stages, write_stages
 from podling.apiserver.registry.deletion import Outcome
-from podling.apiserver.registry.large_requests import LARGE_BYTES, Turns
-from podling.apiserver.registry.managed_fields import (
-    differs_only_in_times,
-    with_managed_fields,
-    with_readable_managed_fields,
-)
+from podling.apiserver.registry.managed_fields import with_readable_managed_fields
 from podling.apiserver.registry.objects import Writing, object_of, stored
 from podling.apiserver.registry.reads import Reads
-from podling.apiserver.registry.write_queue import Contention
-from podling.client.requests import Target, User, WriteOptions
+from podling.apiserver.registry.remote_stages import Draft, RemoteStages
+from podling.apiserver.registry.write_costs import LARGE_BYTES, Work, is_heavy
+from podling.apiserver.registry.write_queue import WriteQueue
+from podling.apiserver.registry.write_stages import WriteRequest
+from podling.client.base import PatchType
+from podling.client.requests import Patch, RawBody, Target, User, WriteOptions
 from podling.machinery import errors
 from podling.machinery.encoding.custom import CustomObject, CustomResource
 from podling.machinery.errors import ApiError
-from podling.machinery.fields import FieldError, Path, bounded, invalid
 from podling.machinery.numbers import UINT64_MAX, natural
 from podling.machinery.scheme import Resource
 from podling.store.base import Conflict, Entry, Store
@@ -52,19 +50,17 @@ Change = Callable[[Any], Any]
 """From the stored object to the wanted one; may raise ``ApiError``."""
 
 
-class Update(Struct, frozen=True):
-    """Properties of the write in progress, passed down as one argument."""
+class _Changing(Struct, eq=False):
+    """One attempt to change an object."""
 
-    target: Target
-    user: User
-    options: WriteOptions
-    rules: KindRules[Any]
-    trusted: bool = False
-    """The change is the server's own (``binding``): stored without the kind's preparation."""
-    view: View | None = None
-    """The form of the object that admission sees, if it is not the object itself (``scale``)."""
+    write: WriteRequest
+    old: Any
+    now: datetime
+    old_bytes: bytes = b""
+    """The stored object for a worker process; empty if the change is computed here."""
+    draft: Draft | None = None
     releases: list[Callable[[], object]] = field(default_factory=list)
-    """``AdmissionRequest.releases`` of the present attempt."""
+    """``AdmissionRequest.releases`` of this attempt."""
 
 
 class Writes:
@@ -73,7 +69,6 @@ class Writes:
     Args:
         rules_for: the kinds' rules.
         admission: the plugins, in order, already joined.
-        turns: of changes of large objects.
     """
 
     def __init__(
@@ -82,34 +77,37 @@ class Writes:
         reads: Reads,
         rules_for: Callable[[Resource], KindRules[Any]],
         admission: Chain,
-        turns: Turns,
     ) -> None:
         self._store = store
         self._reads = reads
         self._rules_for = rules_for
         self._admission = admission
-        self._turns = turns
-        self._contention = Contention()
+        self._queue = WriteQueue()
+        self.remote: RemoteStages | None = None
+        """Computes large writes; None computes all of them here."""
 
-    async def create(self, target: Target, user: User, body: Any, options: WriteOptions) -> Any:
-        """Store a new object; under another name if a generated one is taken. Raises 409 or 422."""
+    async def create(self, target: Target, user: User, source: Any, options: WriteOptions) -> Any:
+        """Store a new object; under another name if a generated one is taken. Raises 409 or 422.
+
+        ``source``: the object, or the patch that applies it; read or as a ``RawBody``.
+        """
         resource, now = target.resource, clock.now()
-        rules = self._rules_for(resource)
-        obj = rules.default(metadata.in_namespace(body, target.namespace))
-        obj = metadata.without_duplicate_owners(obj, options.warnings)
-        # Fields that admission sets have no manager.
-        obj = with_managed_fields(None, obj, target, (options, user), now)
+        write = WriteRequest(target, user, options, self._rules_for(resource))
+        draft: Draft | None = None
+        if self.remote is not None and _is_raw(source):
+            draft = await self.remote.draft_creation(write, source, now)
+            obj = draft.obj
+        else:
+            obj = write_stages.draft_creation(write, source, now)
         request = _request(Operation.CREATE, target, user, now, options, obj)
-        context = Context(
-            now, user.name, dry_run=options.dry_run, groups=user.groups, uid=user.uid, extra=user.extra
-        )
         try:
             admitted = await self._admission.admit(request)
             if admitted is not obj:
+                draft = None if draft is None else structs.replace(draft, settled=None)
                 obj = with_readable_managed_fields(
                     metadata.without_duplicate_owners(admitted, options.warnings, admitted=True), obj, options
                 )
-            return await self._create_admitted(request, obj, options, context)
+            return await self._create_admitted(request, write, obj, draft)
         except asyncio.CancelledError:
             release_later(request.releases)
             raise
@@ -117,20 +115,15 @@ class Writes:
             release(request.releases)
 
     async def _create_admitted(
-        self, request: AdmissionRequest, obj: Any, options: WriteOptions, context: Context
+        self, request: AdmissionRequest, write: WriteRequest, obj: Any, draft: Draft | None
     ) -> Any:
         """Store what admission made of the object of ``request``."""
-        resource = request.resource
-        rules = self._rules_for(resource)
+        resource, options = request.resource, write.options
+        new = await self._settled_creation(write, obj, draft, request.now)
         for attempt in range(NAME_RETRIES):
-            name = obj.metadata.name or _generated_name(obj.metadata.generate_name, rules)
-            new = metadata.set_server_metadata(
-                obj, name=name, uid=ids.uid(), generation=rules.generation, now=context.now
-            )
-            new = rules.prepare_create(new, context)
-            if attempt == 0:
-                _refuse(resource, new, bounded(_wrong_with_new, resource, rules, new, context))
-                options.warnings.extend(rules.warnings(new, None, context))
+            if attempt:
+                name, uid = _new_name(obj, write.rules), ids.uid()
+                new = write_stages.settle_creation(write, obj, request.now, name=name, uid=uid, checked=True)
             try:
                 await self._admission.validate(structs.replace(request, name=new.metadata.name, object=new))
                 # As upstream's storage does, which drops a text that is no revision.
@@ -146,6 +139,17 @@ class Writes:
                 if obj.metadata.name or not obj.metadata.generate_name:
                     break
         raise self._taken(resource, new.metadata)
+
+    async def _settled_creation(
+        self, write: WriteRequest, obj: Any, draft: Draft | None, now: datetime
+    ) -> Any:
+        """Return the new object to store, found valid."""
+        if draft is None or self.remote is None:
+            name = _new_name(obj, write.rules)
+            return write_stages.settle_creation(write, obj, now, name=name, uid=ids.uid())
+        if draft.settled is None:
+            return await self.remote.settle_creation(write, obj, now)
+        return await remote_stages.settled_object(write, draft.obj, draft.settled, None)
 
     def _taken(self, resource: Resource, wanted: ObjectMeta) -> ApiError:
         """409: what has the name already, and whether it is on its way out."""
@@ -195,45 +199,99 @@ class Writes:
             return structs.replace(new, metadata=kept.metadata)
         return self._reads.shown(resource, entry)
 
-    def change(self, update: Update, change: Change) -> Awaitable[Any]:
-        """Store what ``change`` makes of the object, deciding again when another writer was faster."""
-        # If the writer named a revision, the second look refuses it.
-        return self._decided(update.target, self._change_once, update, change)
+    async def change(self, write: WriteRequest, source: Any) -> Any:
+        """Store what ``source`` (the body of an update, or a patch) makes of the object.
+
+        Decides again when another writer was faster. If the writer named a revision, the second look refuses
+        it.
+        """
+        return await self._decided(write.target, source, self._change_once, write, source)
+
+    async def apply(self, write: WriteRequest, patch: Patch, authorize_creation: Callable[[], object]) -> Any:
+        """Store what a server-side apply makes of the object, or of nothing.
+
+        ``authorize_creation`` raises 403 unless the user may create the object.
+        """
+        return await self._decided(write.target, patch, self._apply_once, write, patch, authorize_creation)
+
+    async def _apply_once(
+        self, heavy: bool, write: WriteRequest, patch: Patch, authorize_creation: Callable[[], object]
+    ) -> Any:
+        target = write.target
+        if self._reads.exists(target):
+            return await self._change_once(heavy, write, patch)
+        authorize_creation()
+        try:
+            return await self.create(target, write.user, patch, write.options)
+        except ApiError as error:
+            if errors.is_already_exists(error) and self._reads.exists(target):
+                raise Conflict(target.name, 0, 0) from None  # another writer was faster: change its object
+            raise
+
+    async def act(self, write: WriteRequest, change: Change) -> Any:
+        """Store what ``change``, a rule of the server itself, makes of the object."""
+        return await self._decided(write.target, None, self._act_once, write, change)
 
     async def _decided(
-        self, target: Target, attempt: Callable[P, Awaitable[Any]], *args: P.args, **kwargs: P.kwargs
+        self,
+        target: Target,
+        source: Any,
+        attempt: Callable[Concatenate[bool, P], Awaitable[Any]],
+        *args: P.args,
+        **kwargs: P.kwargs,
     ) -> Any:
-        """Return what ``attempt`` stored. Raises 409 when others change the object again and again."""
+        """Return what ``attempt`` stored. Raises 409 when others change the object again and again.
+
+        ``attempt`` is called with true if the change takes long to compute.
+        """
         resource = target.resource
         key = resource.key(target.namespace, target.name)
+        present = self._store.peek(key)
+        heavy = _is_heavy(resource, present, source)
+        if heavy and self.remote is None:
+            await clock.sleep(0)  # others get a turn, as during an exchange with a worker
         try:
-            return await self._contention.write(key, attempt, *args, **kwargs)
+            return await self._queue.write(key, heavy, attempt, heavy, *args, **kwargs)
         except Conflict:
             raise errors.conflict(resource.plural, resource.group, target.name) from None
 
-    async def _change_once(self, update: Update, change: Change) -> Any:
-        resource = update.target.resource
-        entry = self._reads.entry(update.target)
-        if len(entry.value) >= LARGE_BYTES:
-            await self._turns.wait(len(entry.value))
-            entry = self._reads.entry(update.target)
+    async def _change_once(self, heavy: bool, write: WriteRequest, source: Any) -> Any:
+        resource, options, now = write.resource, write.options, clock.now()
+        entry = self._reads.entry(write.target)
         old = object_of(entry, resource.storage_resource.type)
         if isinstance(old, CustomObject):
             old = await self._reads.conversion.converted(old, resource)
-        wanted = change(old)
-        self._check_revision(update, wanted, old)
+        changing = _Changing(write, old, now)
+        noted = len(options.warnings)
         try:
-            new = await self._prepared(update, wanted, old)
-            if new == old and not self._is_outdated(resource, entry):
+            if self.remote is not None and (heavy or len(entry.value) >= LARGE_BYTES):
+                changing.old_bytes = objects.encoded(entry, old)
+                changing.draft = await self.remote.draft_change(write, source, changing.old_bytes, now)
+                obj = changing.draft.obj
+            else:
+                obj = write_stages.draft_change(write, source, old, now)
+            new = await self._settled_change(changing, obj)
+            if new is old and not self._is_outdated(resource, entry):
                 return old
-            if update.options.dry_run:
+            if options.dry_run:
                 return new
-            return await self._replace(resource, entry, new, update.options)
+            return await self._replace(resource, entry, new, options)
+        except Conflict:
+            del options.warnings[noted:]  # the next attempt makes them again
+            raise
         except asyncio.CancelledError:
-            release_later(update.releases)
+            release_later(changing.releases)
             raise
         finally:
-            release(update.releases)
+            release(changing.releases)
+
+    async def _act_once(self, heavy: bool, write: WriteRequest, change: Change) -> Any:
+        entry, options = self._reads.entry(write.target), write.options
+        old = object_of(entry, write.resource.storage_resource.type)
+        new = metadata.keep_server_metadata(change(old), old)
+        if new == old:
+            return old
+        return new if options.dry_run else await self._replace(write.resource, entry, new, options)
 
     def _is_outdated(self, resource: Resource, entry: Entry) -> bool:
         """Return whether a custom object is stored otherwise than it would be now; any write updates it."""
@@ -243,62 +301,25 @@ class Writes:
         version = resource.storage_resource.group_version
         return memo.completed_bytes is not None or memo.object.api_version != version
 
-    def _check_revision(self, update: Update, wanted: Any, old: Any) -> None:
-        """409 when the writer means another revision; 422 when it has to name one and does not."""
-        resource, given = update.target.resource, wanted.metadata.resource_version
-        if given and given != old.metadata.resource_version:
-            raise errors.conflict(resource.plural, resource.group, update.target.name)
-        if not given and not update.rules.unconditional_update:
-            found = invalid(Path("metadata.resourceVersion"), 0, "must be specified for an update")
-            # The one error of this kind that names the resource, as Kubernetes does.
-            raise errors.invalid(resource.plural, resource.group, update.target.name, [found])
-
-    async def _prepared(self, update: Update, wanted: Any, old: Any) -> Any:
-        """Return the object to store: completed, admitted, and found valid."""
-        if update.trusted:
-            return metadata.keep_server_metadata(wanted, old)
-        target, rules, now = update.target, update.rules, clock.now()
-        options = update.options
-        obj = with_managed_fields(old, rules.default(wanted), target, (options, update.user), now)
-        context = Context(now, update.user.name, target.subresource, options.dry_run)
-        shown, was = self._shown(update, obj), self._shown(update, old)
-        request = _request(Operation.UPDATE, target, update.user, now, options, shown, was)
-        request = structs.replace(request, releases=update.releases)
+    async def _settled_change(self, changing: _Changing, drafted: Any) -> Any:
+        """Return the object to store, admitted and found valid; the stored one if nothing changes."""
+        write, old, now = changing.write, changing.old, changing.now
+        shown, was, obj = _shown(write, drafted), _shown(write, old), drafted
+        request = _request(Operation.UPDATE, write.target, write.user, now, write.options, shown, was)
+        request = structs.replace(request, releases=changing.releases)
         admitted = await self._admission.admit(request)
         if admitted is not shown:
-            obj = with_readable_managed_fields(
-                self._behind(update, admitted, obj, old, context), obj, options
-            )
-        obj = metadata.without_duplicate_owners(obj, options.warnings, admitted=True)
-        new = rules.prepare_update(metadata.keep_server_metadata(obj, old), old, context)
-        if rules.generation and target.subresource != "status":
-            changed = rules.intent(new) != rules.intent(old)
-            new = metadata.raise_generation(new, old, changed=changed)
-        if new == old or differs_only_in_times(new, old):
-            self._warn(update, new, old, context)
-            await self._admission.validate(structs.replace(request, object=self._shown(update, old)))
-            return old
-        _refuse(target.resource, new, bounded(_wrong_with_change, rules, new, old, context))
-        self._warn(update, new, old, context)
-        await self._admission.validate(structs.replace(request, object=self._shown(update, new)))
+            behind = _behind(write, admitted, drafted, old, now)
+            obj = with_readable_managed_fields(behind, drafted, write.options)
+        draft = changing.draft
+        if draft is None or self.remote is None:
+            new = write_stages.settle_change(write, obj, old, now)
+        elif obj is drafted and draft.settled is not None:
+            new = await remote_stages.settled_object(write, obj, draft.settled, old)
+        else:
+            new = await self.remote.settle_change(write, obj, old, changing.old_bytes, now)
+        await self._admission.validate(structs.replace(request, object=_shown(write, new)))
         return new
-
-    def _warn(self, update: Update, new: Any, old: Any, context: Context) -> None:
-        rules = update.rules
-        status = context.subresource == "status"
-        found = rules.status_warnings(new) if status else rules.warnings(new, old, context)
-        update.options.warnings.extend(found)
-
-    def _shown(self, update: Update, obj: Any) -> Any:
-        return obj if update.view is None else update.view.show(obj)
-
-    def _behind(self, update: Update, admitted: Any, obj: Any, old: Any, context: Context) -> Any:
-        """Return the object that admission has seen, as it leaves it: all of it, or what its view shows."""
-        if update.view is None:
-            return admitted
-        changed = update.rules.default(update.view.put(old, admitted, context))
-        kept = structs.replace(changed.metadata, managed_fields=obj.metadata.managed_fields)
-        return structs.replace(changed, metadata=kept)
 
     async def _replace(self, resource: Resource, entry: Entry, new: Any, options: WriteOptions) -> Any:
         """Write ``new`` over ``entry``, or end the object if that was all its deletion waited for."""
@@ -348,7 +369,7 @@ class Writes:
         resource, now = target.resource, clock.now()
         rules, dry_run = self._rules_for(resource), "All" in options.dry_run
 
-        async def remove_once() -> Any:
+        async def remove_once(heavy: bool) -> Any:
             entry = self._reads.entry(target)
             old = object_of(entry, resource.storage_resource.type)
             deletion.check_preconditions(resource, old.metadata, options)
@@ -367,7 +388,7 @@ class Writes:
             last = plan.object if dry_run else await self._remove(entry, plan.object)
             return last if rules.returns_deleted else _deleted(resource, last)
 
-        return await self._decided(target, remove_once)
+        return await self._decided(target, None, remove_once)
 
 
 def _request(
@@ -397,33 +418,35 @@ def _request(
     )
 
 
-def _generated_name(base: str | None, rules: KindRules[Any]) -> str:
-    if base:
-        return metadata.generated_name(base, ids.suffix(metadata.SUFFIX_LENGTH))
-    return ids.uid() if rules.uuid_as_name else ""
+def _new_name(obj: Any, rules: KindRules[Any]) -> str:
+    return write_stages.name_of_new(obj, rules, lambda: ids.suffix(metadata.SUFFIX_LENGTH), ids.uid)
 
 
-def _wrong_with_new(
-    resource: Resource, rules: KindRules[Any], new: Any, context: Context
-) -> list[FieldError]:
-    found = metadata.check_new(
-        new.metadata,
-        namespaced=resource.namespaced,
-        name_errors=rules.name_errors,
-        bare_finalizers=rules.bare_finalizers,
-    )
-    return found + rules.validate(new, context)
+def _is_raw(source: Any) -> bool:
+    return isinstance(source, RawBody) or (isinstance(source, Patch) and isinstance(source.body, RawBody))
 
 
-def _wrong_with_change(rules: KindRules[Any], new: Any, old: Any, context: Context) -> list[FieldError]:
-    found = metadata.check_change(new.metadata, old.metadata, bare_finalizers=rules.bare_finalizers)
-    return found + rules.validate_update(new, old, context)
+def _is_heavy(resource: Resource, entry: Entry | None, source: Any) -> bool:
+    """Return whether the change of a stored object takes long to compute."""
+    if _is_raw(source):
+        return True
+    if entry is None:
+        return False
+    applies = isinstance(source, Patch) and source.type is PatchType.APPLY
+    return is_heavy(Work.APPLY if applies else Work.CHANGE, resource, entry.value)
 
 
-def _refuse(resource: Resource, obj: Any, found: Sequence[FieldError]) -> None:
-    if found:
-        name = obj.metadata.name or obj.metadata.generate_name or ""
-        raise errors.invalid(resource.kind, resource.group, name, found)
+def _shown(write: WriteRequest, obj: Any) -> Any:
+    return obj if write.view is None else write.view.show(obj)
+
+
+def _behind(write: WriteRequest, admitted: Any, obj: Any, old: Any, now: datetime) -> Any:
+    """Return the object that admission has seen, as it leaves it: all of it, or what its view shows."""
+    if write.view is None:
+        return admitted
+    changed = write.rules.default(write.view.put(old, admitted, write.context(now)))
+    kept = structs.replace(changed.metadata, managed_fields=obj.metadata.managed_fields)
+    return structs.replace(changed, metadata=kept)
 
 
 def _deleted(resource: Resource, obj: Any) -> Status:

@@ -15,9 +15,9 @@ from msgspec import structs
 from podling.api.apiextensions_v1 import CustomResourceDefinition
 from podling.api.meta_v1 import DeleteOptions, Status
 from podling.apiserver.customresources.catalogue import Catalogue
-from podling.apiserver.http.resource_handlers import body_type
 from podling.apiserver.registry.registry import Registry
 from podling.apiserver.registry.watch import ObjectWatch
+from podling.apiserver.registry.write_stages import body_type
 from podling.client import messages
 from podling.client.base import PatchType
 from podling.client.frames import PIECE_BYTES

@@ -8,7 +8,7 @@ from msgspec import structs
 
 from podling import clock
 from podling.api.apiextensions_v1 import CustomResourceDefinition
-from podling.apiserver.customresources.catalogue import serve
+from podling.apiserver.customresources.served_definition import serve
 from podling.testing import ControlPlane
 from tests.support.custom_resources import Define, definition
 

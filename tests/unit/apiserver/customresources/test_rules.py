@@ -8,7 +8,7 @@ import pytest
 from msgspec import structs
 
 from podling.api.autoscaling_v1 import Scale
-from podling.apiserver.customresources.catalogue import serve
+from podling.apiserver.customresources.served_definition import serve
 from podling.client.requests import SYSTEM, Target, WriteOptions
 from podling.machinery.errors import ApiError
 from podling.testing import ControlPlane

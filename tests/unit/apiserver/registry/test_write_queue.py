@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from podling import clock
-from podling.apiserver.registry.write_queue import RETRIES, WAIT_SECONDS, Contention
+from podling.apiserver.registry.write_queue import HOLD_SECONDS, RETRIES, WriteQueue
 from podling.sim.loop import run
 from podling.store.base import Conflict
 
@@ -33,22 +33,22 @@ class Counter:
 
 def test_concurrent_writers_decide_about_twice() -> None:
     async def main() -> None:
-        contention, counter = Contention(), Counter()
-        found = await asyncio.gather(*(contention.write("a", counter.add) for _ in range(WRITERS)))
+        queue, counter = WriteQueue(), Counter()
+        found = await asyncio.gather(*(queue.write("a", False, counter.add) for _ in range(WRITERS)))
         assert sorted(found) == list(range(1, WRITERS + 1))
         assert counter.attempts < 2 * WRITERS
-        assert not contention._queues
+        assert not queue._lines
 
     run(main())
 
 
 def test_late_writers_join_the_queue() -> None:
     async def main() -> None:
-        contention, counter = Contention(), Counter()
+        queue, counter = WriteQueue(), Counter()
 
         async def write(number: int) -> int:
             await clock.sleep(number * counter.seconds / 4)
-            return await contention.write("a", counter.add)
+            return await queue.write("a", False, counter.add)
 
         await asyncio.gather(*(write(number) for number in range(WRITERS)))
         assert counter.attempts < WRITERS + 6
@@ -66,7 +66,7 @@ def test_a_writer_gives_up_after_five_retries() -> None:
             raise Conflict("a", 1, 2)
 
         with pytest.raises(Conflict):
-            await Contention().write("a", conflicting)
+            await WriteQueue().write("a", False, conflicting)
         assert attempts == 1 + RETRIES
 
     run(main())
@@ -74,10 +74,10 @@ def test_a_writer_gives_up_after_five_retries() -> None:
 
 def test_writers_of_other_objects_do_not_wait() -> None:
     async def main() -> None:
-        contention, slow, fast = Contention(), Counter(), Counter()
-        writers = [asyncio.create_task(contention.write("a", slow.add)) for _ in range(WRITERS)]
+        queue, slow, fast = WriteQueue(), Counter(), Counter()
+        writers = [asyncio.create_task(queue.write("a", False, slow.add)) for _ in range(WRITERS)]
         began = clock.monotonic()
-        await contention.write("b", fast.add)
+        await queue.write("b", False, fast.add)
         assert clock.monotonic() - began < 2 * fast.seconds
         await asyncio.gather(*writers)
 
@@ -86,18 +86,18 @@ def test_writers_of_other_objects_do_not_wait() -> None:
 
 def test_a_slow_writer_holds_up_the_others_for_a_while_only() -> None:
     async def main() -> None:
-        contention, quick = Contention(), Counter()
+        queue, quick = WriteQueue(), Counter()
 
         async def very_slow() -> None:
-            if not contention._queues:
+            if not queue._lines:
                 raise Conflict("a", 1, 2)
-            await clock.sleep(10 * WAIT_SECONDS)
+            await clock.sleep(10 * HOLD_SECONDS)
 
-        slow = asyncio.create_task(contention.write("a", very_slow))
+        slow = asyncio.create_task(queue.write("a", False, very_slow))
         await clock.sleep(0.001)
         began = clock.monotonic()
-        await contention.write("a", quick.add)
-        assert clock.monotonic() - began <= WAIT_SECONDS + 2 * quick.seconds
+        await queue.write("a", False, quick.add)
+        assert clock.monotonic() - began <= HOLD_SECONDS + 2 * quick.seconds
         await slow
 
     run(main())
@@ -105,13 +105,46 @@ def test_a_slow_writer_holds_up_the_others_for_a_while_only() -> None:
 
 def test_a_cancelled_writer_leaves_the_queue() -> None:
     async def main() -> None:
-        contention, counter = Contention(), Counter()
-        writers = [asyncio.create_task(contention.write("a", counter.add)) for _ in range(WRITERS)]
+        queue, counter = WriteQueue(), Counter()
+        writers = [asyncio.create_task(queue.write("a", False, counter.add)) for _ in range(WRITERS)]
         await clock.sleep(counter.seconds * 3)
         for writer in writers[::2]:
             writer.cancel()
         await asyncio.gather(*writers, return_exceptions=True)
-        assert not contention._queues
+        assert not queue._lines
         assert all(writer.result() for writer in writers[1::2])
+
+    run(main())
+
+
+def test_writers_that_queue_at_once_decide_once() -> None:
+    async def main() -> None:
+        queue, counter = WriteQueue(), Counter()
+        found = await asyncio.gather(*(queue.write("a", True, counter.add) for _ in range(WRITERS)))
+        assert found == list(range(1, WRITERS + 1)), "in order of arrival"
+        assert counter.attempts == WRITERS
+        assert not queue._lines
+
+    run(main())
+
+
+def test_writers_queue_behind_those_that_queued_at_once() -> None:
+    async def main() -> None:
+        queue, counter = WriteQueue(), Counter()
+        await asyncio.gather(*(queue.write("a", number % 2 == 0, counter.add) for number in range(WRITERS)))
+        assert counter.attempts == WRITERS
+
+    run(main())
+
+
+def test_writer_cancelled_with_its_turn_passes_it_on() -> None:
+    async def main() -> None:
+        queue, counter = WriteQueue(), Counter()
+        first, second, third = (asyncio.create_task(queue.write("a", True, counter.add)) for _ in range(3))
+        await clock.sleep(0)
+        first.cancel()
+        second.cancel()
+        assert await third == 1
+        assert not queue._lines
 
     run(main())
