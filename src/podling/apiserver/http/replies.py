@@ -8,6 +8,7 @@ from itertools import chain
 
 import msgspec
 from aiohttp import web
+from multidict import CIMultiDict
 
 from podling import turns
 from podling.apiserver.http import list_styles
@@ -19,6 +20,8 @@ from podling.machinery.encoding.status_json import status_json
 from podling.machinery.errors import ApiError
 from podling.turns import LARGE_BYTES, TURN_BYTES
 
+SLICE_BYTES = turns.SHORT_BYTES
+"""A large body is sent in slices of this size."""
 NEWLINE = b"\n"
 TEXT = "text/plain; charset=utf-8"
 NO_SNIFFING = {"X-Content-Type-Options": "nosniff"}
@@ -72,13 +75,34 @@ async def reply(
     if request.is_usual and not (headers or warned or zipped):
         return Answer(request, body, code, media_type, end)
     body += end
-    response = web.Response(body=body, status=code, headers={"Content-Type": media_type, **(headers or {})})
-    for warning in warned:
-        response.headers.add("Warning", warning)
+    fields = CIMultiDict({"Content-Type": media_type, **(headers or {})})
+    fields.extend(("Warning", warning) for warning in warned)
     if zipped:
-        response.body = await Gzip().end(body)
-        response.headers["Content-Encoding"] = "gzip"
-        response.headers["Vary"] = "Accept-Encoding"
+        body = await Gzip().end(body)
+        fields["Content-Encoding"] = "gzip"
+        fields["Vary"] = ", ".join((*fields.getall("Vary", ()), "Accept-Encoding"))
+    if len(body) > TURN_BYTES and request.method != "HEAD":
+        return await _send_slices(request, body, code, fields)
+    return web.Response(body=body, status=code, headers=fields)
+
+
+async def _send_slices(
+    request: HttpRequest, body: bytes, code: int, headers: CIMultiDict[str]
+) -> web.StreamResponse:
+    """Send a body that is whole, but too large to be sent in one turn of the loop."""
+    response = web.StreamResponse(status=code, headers=headers)
+    response.content_length = len(body)
+    try:
+        await response.prepare(request)
+        view = memoryview(body)
+        for start in range(0, len(body), SLICE_BYTES):
+            async with asyncio.timeout(request.seconds):
+                await response.write(view[start : start + SLICE_BYTES])
+            await turns.take(SLICE_BYTES)
+        await response.write_eof()
+    except (ConnectionError, TimeoutError):
+        response.force_close()
+        request.cut()
     return response
 
 

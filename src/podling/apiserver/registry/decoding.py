@@ -16,7 +16,7 @@ from podling.turns import TURN_BYTES
 
 LOOK_BYTES = 512
 """To look at a decoded object takes as long as to decode so many bytes."""
-CUSTOM_WEIGHT = 4
+CUSTOM_WEIGHT = 8
 """Objects of custom resources are completed by their schema after they are decoded."""
 FEW = 16
 """So many decoded objects are looked at without waiting."""

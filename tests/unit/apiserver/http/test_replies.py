@@ -11,11 +11,15 @@ import aiohttp
 import msgspec
 import pytest
 import yaml
+from aiohttp import web
 
 from podling.api.core_v1 import ConfigMap
 from podling.api.meta_v1 import ObjectMeta
+from podling.apiserver.http import replies
+from podling.apiserver.http.exchange import HttpRequest
 from podling.apiserver.http.representations import PIECE_BYTES, Renderer
 from podling.store.base import Entry
+from podling.turns import TURN_BYTES
 from tests.support.loop_turns import LoopTurns
 from tests.support.served_here import serving
 
@@ -109,3 +113,43 @@ async def _to_end(reader: asyncio.StreamReader) -> None:
     last = b""
     while not last.endswith(b"0\r\n\r\n"):
         last = (last + await reader.read(64 * 1024))[-5:]
+
+
+async def test_large_body_is_sent_in_slices(session: aiohttp.ClientSession) -> None:
+    """A page of metrics or an OpenAPI document of many megabytes does not go out in one turn."""
+    body = bytes(range(256)) * (5 * TURN_BYTES // 256) + b"end"
+    turns = LoopTurns()
+    real = web.StreamResponse.write
+
+    class Counting(web.StreamResponse):
+        async def write(self, data: bytes | bytearray | memoryview) -> None:
+            turns.add(len(data))
+            await real(self, data)
+
+    async def answer(request: web.BaseRequest) -> web.StreamResponse:
+        assert isinstance(request, HttpRequest)
+        return await replies.reply(request, body, media_type="x/y", headers={"ETag": "t"})
+
+    runner = web.ServerRunner(web.Server(answer, request_factory=_request))
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(web, "StreamResponse", Counting)
+        async with turns:
+            found = await asyncio.gather(*(_whole(session, runner.addresses[0][1]) for _ in range(4)))
+    await runner.cleanup()
+    assert found == [body] * 4
+    assert turns.most <= TURN_BYTES + replies.SLICE_BYTES
+    assert sum(turns.work.values()) == 4 * len(body)
+
+
+def _request(message: Any, payload: Any, protocol: Any, writer: Any, task: Any) -> HttpRequest:
+    loop = asyncio.get_running_loop()
+    return HttpRequest(message, payload, protocol, writer, task, loop, client_max_size=0)
+
+
+async def _whole(session: aiohttp.ClientSession, port: int) -> bytes:
+    async with session.get(f"http://127.0.0.1:{port}/", headers={"Accept-Encoding": ""}) as response:
+        assert response.headers["ETag"] == "t"
+        assert response.headers["Content-Length"] == str(response.content_length)
+        return await response.read()
