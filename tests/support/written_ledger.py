@@ -12,6 +12,7 @@ import json
 import ssl
 import threading
 from collections import Counter
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -54,6 +55,13 @@ class Connection:
         except BaseException:
             self._http.close()
             raise
+
+    def lines(self, path: str) -> Iterator[bytes]:
+        """Yield the lines of an answer as they come. Raises what ``request`` raises."""
+        self._http.request("GET", path, headers={"Authorization": f"Bearer {self._token}"})
+        answer = self._http.getresponse()
+        while line := answer.readline():
+            yield line
 
     def close(self) -> None:
         self._http.close()

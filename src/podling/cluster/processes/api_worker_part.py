@@ -13,6 +13,8 @@ from podling.apiserver.auth.pki import Pki
 from podling.apiserver.proxy.streams import HttpsNodeConnector
 from podling.apiserver.workers.reading_server import ReadingApiServer
 from podling.apiserver.workers.worker import ApiWorker, WriterPlaces
+from podling.cluster.processes.part_checks import part_checks
+from podling.cluster.processes.parts import API_WORKER
 from podling.cluster.processes.reports import Started
 from podling.cluster.processes.surroundings import Surroundings
 from podling.cluster.served_api import plugins_of, serving_of
@@ -59,4 +61,8 @@ class ApiWorkerPart:
         found = self._surroundings
         assert found.listening is not None, "the supervisor listens where there are API workers"
         listening = found.listening.of(found.part.number)
-        return structs.replace(serving_of(found.settings, self._pki, api), listening=listening)
+        return structs.replace(
+            serving_of(found.settings, self._pki, api),
+            listening=listening,
+            ready_checks=part_checks(found.states, own=(API_WORKER,)),
+        )

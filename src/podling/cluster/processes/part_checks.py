@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from functools import partial
 
 from podling import clock
@@ -14,10 +15,10 @@ COMPONENTS = ("scheduler", "controller-manager")
 """The components that the process of the kind ``control`` runs, by the names of their ComponentStatus."""
 
 
-def part_checks(states: StateFile) -> dict[str, Check]:
-    """Return a check for each part but the API server itself."""
+def part_checks(states: StateFile, *, own: Collection[str] = (API,)) -> dict[str, Check]:
+    """Return a check for each part but those of the kinds ``own``, which speak for themselves."""
     found = states.read() or Snapshot(0)
-    names = [each.part.name for each in found.parts if each.part.kind != API]
+    names = [each.part.name for each in found.parts if each.part.kind not in own]
     return {f"part/{name}": partial(problem_of, states, name) for name in names}
 
 
