@@ -24,6 +24,7 @@ from podling.store.memory import MemoryStore
 from podling.store.sqlite import SqliteStore
 from tests.support.histories import Expired, Key, Model, Selection, Watcher, collection, in_pages, key_of
 from tests.support.sequences import sequences
+from tests.support.served_by_workers import ServedByWorkers
 from tests.support.served_here import ServedHere
 
 pytestmark = pytest.mark.e2e
@@ -268,31 +269,30 @@ async def follow_all_changes(server: ServedHere, model: Model, since: int) -> No
             model.changed(int(metadata["resourceVersion"]), key_of(event["object"]), labels)
 
 
-async def crowd(open_store: Callable[[], Awaitable[Store]], seed: int) -> None:
-    async with asyncio.timeout(ANSWER_SECONDS), ServedHere(open_store) as server:
-        model, lists = Model(), list[tuple[int, set[Key]]]()
-        watchers = [Watcher(server, model, each) for each in SELECTIONS]
-        for watcher in watchers:
-            await watcher.list_again(0, stream=False)
-        since = watchers[0].seen
-        readers = [asyncio.create_task(each.follow(Random(seed))) for each in watchers]
-        readers += [asyncio.create_task(list_on(server, 2 + number, lists)) for number in range(LISTERS)]
-        async with asyncio.TaskGroup() as writing:
-            for number in range(WRITERS):
-                writing.create_task(write_on(server, number, Random(seed * WRITERS + number)))
-        for reader in readers:
-            reader.cancel()
-        ended = await asyncio.gather(*readers, return_exceptions=True)
-        assert all(isinstance(each, asyncio.CancelledError) for each in ended), ended
-        await follow_all_changes(server, model, since)
-        for watcher in watchers:
-            watcher.check()
-            watcher.cut()
-            await watcher.read()
-            watcher.cut()
-        assert lists
-        for revision, shown in lists:
-            assert shown == model.state(EVERYTHING, revision)
+async def crowd(server: ServedHere, seed: int) -> None:
+    model, lists = Model(), list[tuple[int, set[Key]]]()
+    watchers = [Watcher(server, model, each) for each in SELECTIONS]
+    for watcher in watchers:
+        await watcher.list_again(0, stream=False)
+    since = watchers[0].seen
+    readers = [asyncio.create_task(each.follow(Random(seed))) for each in watchers]
+    readers += [asyncio.create_task(list_on(server, 2 + number, lists)) for number in range(LISTERS)]
+    async with asyncio.TaskGroup() as writing:
+        for number in range(WRITERS):
+            writing.create_task(write_on(server, number, Random(seed * WRITERS + number)))
+    for reader in readers:
+        reader.cancel()
+    ended = await asyncio.gather(*readers, return_exceptions=True)
+    assert all(isinstance(each, asyncio.CancelledError) for each in ended), ended
+    await follow_all_changes(server, model, since)
+    for watcher in watchers:
+        watcher.check()
+        watcher.cut()
+        await watcher.read()
+        watcher.cut()
+    assert lists
+    for revision, shown in lists:
+        assert shown == model.state(EVERYTHING, revision)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -303,4 +303,35 @@ async def test_readers_see_one_order_of_concurrent_writers(kind: str, seed: int,
     async def open_store() -> Store:
         return MemoryStore() if kind == "memory" else SqliteStore(tmp_path / "store.db")
 
-    await crowd(open_store, seed)
+    async with asyncio.timeout(ANSWER_SECONDS), ServedHere(open_store) as server:
+        await crowd(server, seed)
+
+
+@pytest.mark.slow
+def test_readers_see_one_order_through_workers(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """The same with every request at another API worker, while the writer and workers restart."""
+
+    @settings(PROPERTY, max_examples=20)
+    @given(steps=STEPS)
+    def histories(steps: list[Step]) -> None:
+        folder: Path = tmp_path_factory.mktemp("history")
+
+        async def reopened() -> Store:
+            return SqliteStore(folder / "store.db")
+
+        async def run() -> None:
+            async with asyncio.timeout(ANSWER_SECONDS), ServedByWorkers(reopened, folder) as server:
+                await History(server).perform(steps)
+
+        asyncio.run(run())
+
+    histories()
+
+
+@pytest.mark.parametrize("seed", range(3))
+async def test_readers_see_one_order_of_concurrent_writers_through_workers(seed: int, tmp_path: Path) -> None:
+    async def open_store() -> Store:
+        return SqliteStore(tmp_path / "store.db")
+
+    async with asyncio.timeout(ANSWER_SECONDS), ServedByWorkers(open_store, tmp_path) as server:
+        await crowd(server, seed)

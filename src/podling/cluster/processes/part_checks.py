@@ -16,7 +16,7 @@ COMPONENTS = ("scheduler", "controller-manager")
 
 
 def part_checks(states: StateFile, *, own: Collection[str] = (API,)) -> dict[str, Check]:
-    """Return a check for each part but those of the kinds ``own``, which speak for themselves."""
+    """Return a check for each part but those of the kinds ``own``, which have checks of their own."""
     found = states.read() or Snapshot(0)
     names = [each.part.name for each in found.parts if each.part.kind not in own]
     return {f"part/{name}": partial(problem_of, states, name) for name in names}
