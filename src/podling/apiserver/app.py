@@ -31,8 +31,8 @@ from podling.apiserver.http.forwarded_user import forwarded_user
 from podling.apiserver.http.health import Check, Health
 from podling.apiserver.http.metrics import Labels, RequestMetrics, path_labels, stored_objects, target_labels
 from podling.apiserver.http.nonresource_handlers import Documents
-from podling.apiserver.http.options import check_timeout, flag
-from podling.apiserver.http.replies import reply, reply_error, reply_text
+from podling.apiserver.http.options import flag, time_limit
+from podling.apiserver.http.replies import TEXT, reply, reply_error, reply_text
 from podling.apiserver.http.request_info import attributes_of
 from podling.apiserver.http.resource_handlers import ObjectRequests
 from podling.apiserver.http.resource_paths import Parsed, parse_path, verb_of
@@ -68,6 +68,7 @@ CONNECTIONS: dict[str, Any] = {
 }
 ROUTES_MAX = 4096
 """Meanings of requests remembered before remembering starts afresh."""
+TIMED_OUT = "request did not complete within the allotted timeout"
 STREAMS = ("log", "exec", "attach", "portforward", "proxy")
 
 
@@ -233,6 +234,7 @@ class HttpServer:
                 request.writer.output_size = 0
             if "Upgrade" in request.headers:
                 request = with_bearer_token(request)
+            request.received = started
             if self._writer is not None and self._writer.is_ahead(request):
                 await self._writer.caught_up(request)
             route = self._routes.get((request.method, request.raw_path)) or self._route(request)
@@ -249,10 +251,16 @@ class HttpServer:
         except Exception as error:
             response = await _failed(request, error)
         except asyncio.CancelledError:
-            if labels is not None:
-                self._metrics.end(labels, CLIENT_GONE, clock.monotonic() - started)
-            raise
+            if request.is_late and not request.writer.output_size:
+                request.task.uncancel()
+                response = await reply_error(request, errors.gateway_timeout(TIMED_OUT))
+            else:
+                if labels is not None:
+                    self._metrics.end(labels, CLIENT_GONE, clock.monotonic() - started)
+                raise
         finally:
+            if request.timer is not None:
+                request.timer.cancel()
             if (place := request.place) is not None:
                 request.place = None
                 place.close(request, started, clock.monotonic())
@@ -295,7 +303,7 @@ class HttpServer:
         parsed, verb = route.parsed, route.verb
         streams = parsed.target.subresource in STREAMS
         if "timeout=" in request.query_string and verb != "watch" and not streams:
-            check_timeout(request.query)
+            _limit_time(request)
         user = self._user(request)
         if streams:
             if self._streams is None:
@@ -340,6 +348,8 @@ class HttpServer:
         user = await self._authorized(request)
         if not external.available:
             return await reply_text(request, UNAVAILABLE, code=503)
+        if "watch" in request.query_string:
+            request.release_seats()
         return await self._api.aggregation.backend.serve(request, external.service, user)
 
     async def _document(self, request: HttpRequest) -> web.StreamResponse:
@@ -351,6 +361,8 @@ class HttpServer:
             address = f"{self._serving.host}:{self.port}"
             body = issuer.document(request.path, address, self._api.tokens.public_key)
             return await reply(request, body, media_type=media_type, headers={CACHE_CONTROL: issuer.KEPT})
+        if (page := self._fairness.page(request)) is not None:
+            return await reply(request, page.encode(), media_type=TEXT)
         return await self._documents.serve(request)
 
     def _user(self, request: HttpRequest) -> User:
@@ -364,6 +376,14 @@ class HttpServer:
         if impersonation.USER not in request.headers:
             return user
         return impersonation.impersonated(user, request.headers, self._api.authorizer)
+
+
+def _limit_time(request: HttpRequest) -> None:
+    """Note the time that the client allows for its request. Raises 400."""
+    seconds = time_limit(request.query)
+    if seconds is not None and seconds < request.seconds:
+        request.time_limit = seconds
+        request.timer = asyncio.get_running_loop().call_later(seconds, request.end_late)
 
 
 async def _failed(request: HttpRequest, error: Exception) -> web.StreamResponse:

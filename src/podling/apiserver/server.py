@@ -117,6 +117,7 @@ class ApiServer:
         })  # fmt: skip
         self.flows = Flows(store)
         self.fairness = PriorityAndFairness(self.flows, store)
+        self.collectors.append(self.fairness.metrics)
         self.aggregation = Aggregation(self.client(), Backend(self.objects, front))
         self.components: dict[str, Check] = {
             "scheduler": _not_here, "controller-manager": _not_here, "etcd-0": lambda: store.trouble

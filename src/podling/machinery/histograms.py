@@ -34,6 +34,14 @@ class Histogram:
         self._buckets[bisect_left(self._bounds, value)] += 1
         self.total += value
 
+    def with_more(self, value: float, number: int, total: float | None = None) -> Histogram:
+        """Return a histogram that has observed ``value`` so many times more, in sum ``total``."""
+        found = Histogram(self._bounds)
+        found._buckets = [*self._buckets]
+        found._buckets[bisect_left(self._bounds, value)] += number
+        found.total = self.total + (value * number if total is None else total)
+        return found
+
     def cumulative(self) -> list[tuple[str, float]]:
         """For each bound, how many values are not above it."""
         found, total = [], 0

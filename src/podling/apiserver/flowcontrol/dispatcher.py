@@ -23,8 +23,6 @@ from podling.apiserver.flowcontrol.work_estimate import WorkEstimate
 WAIT_SHARE = 4
 """A request waits for this fraction of its time at most."""
 WAIT_SECONDS_MAX = 60.0
-ADJUSTMENT_SECONDS = 10.0
-"""Period of the adjustments of what levels lend and borrow."""
 
 
 class TooManyRequests(Exception):
@@ -107,14 +105,13 @@ class BriefPlace:
 
     def close(self, request: object, started_at: float, now: float) -> None:
         """End one of the requests."""
-        seconds, counts = now - started_at, self._counts
-        counts.brief += 1
-        counts.brief_seconds += seconds
+        seconds = now - started_at
         if seconds <= SHORT_SECONDS:
+            counts = self._counts
             counts.short += 1
             counts.short_seconds += seconds
         else:
-            counts.executions["regular"].observe(seconds)
+            self._counts.observe_long(seconds)
         if self._queue_set.end_brief(request):
             self._dispatcher.end_turn(self._queue_set)
 
@@ -171,12 +168,10 @@ class Dispatcher:
         level.dropped.record(int(clock.now().timestamp()))
         return TooManyRequests(level.dropped.retry_after)
 
-    async def run(self) -> None:
-        """Adjust what levels lend and borrow, for ever."""
-        while True:
-            await clock.sleep(ADJUSTMENT_SECONDS)
-            self._flows.catch_up()
-            self._flows.levels.adjust(clock.monotonic())
+    def adjust(self) -> None:
+        """Adjust what levels lend and borrow."""
+        self._flows.catch_up()
+        self._flows.levels.adjust(clock.monotonic())
 
     def close(self) -> None:
         for timer in self._timers.values():
@@ -206,8 +201,6 @@ class Dispatcher:
         self._watch_release(queue_set)
 
 
-def wait_seconds(deadline: float | None, arrived_at: float) -> float:
-    """Return how long a request may wait; ``deadline``: when its time is over, if it has one."""
-    if deadline is None:
-        return WAIT_SECONDS_MAX / WAIT_SHARE
+def wait_seconds(deadline: float, arrived_at: float) -> float:
+    """Return how long a request may wait whose time is over at ``deadline``."""
     return min((deadline - arrived_at) / WAIT_SHARE, WAIT_SECONDS_MAX)

@@ -10,9 +10,11 @@ from functools import partial
 
 from podling import clock
 from podling.apiserver.auth.rbac import Attributes
+from podling.apiserver.flowcontrol.debug_pages import PREFIX, debug_page
 from podling.apiserver.flowcontrol.dispatcher import Dispatcher, Turn, wait_seconds
 from podling.apiserver.flowcontrol.flows import Flow, Flows
 from podling.apiserver.flowcontrol.inflight_limits import InflightLimits
+from podling.apiserver.flowcontrol.metrics import FlowMetrics
 from podling.apiserver.flowcontrol.watch_counts import WatchCounts
 from podling.apiserver.flowcontrol.work_estimate import ONE_SEAT, WorkEstimate
 from podling.apiserver.flowcontrol.work_estimator import CHANGES, WorkEstimator, estimate_of_path
@@ -20,6 +22,10 @@ from podling.apiserver.http.exchange import HttpRequest
 from podling.client.requests import Target, User
 from podling.store.base import Store
 
+ADJUSTMENT_SECONDS = 10.0
+"""Period of the adjustments of what levels lend and borrow."""
+LATE_SECONDS = 1.0
+"""Requests that take longer than they may are looked for at this interval."""
 LONG_RUNNING = ("attach", "exec", "log", "portforward", "proxy")
 """Subresources whose requests take no seats, also those of aggregated servers."""
 READS = ("get", "list", "watch")
@@ -44,6 +50,7 @@ class PriorityAndFairness:
         self.dispatcher = Dispatcher(flows)
         flows.new_place = self.dispatcher.brief_place
         self._estimator = WorkEstimator(store)
+        self.metrics = FlowMetrics(lambda: flows.levels if flows.following else None)
         self.limits = InflightLimits()
         """The limits that hold without flow schemas."""
 
@@ -52,9 +59,39 @@ class PriorityAndFairness:
         """The open watches, by what they select."""
         return self._estimator.watches
 
+    def page(self, request: HttpRequest) -> str | None:
+        """Return the debug page at a request's path; None if there is none."""
+        if not request.path.startswith(PREFIX) or not self.flows.following:
+            return None
+        self.flows.catch_up()
+        return debug_page(self.flows.levels, request.path, request.query, clock.now(), clock.monotonic())
+
     async def run(self) -> None:
-        """Adjust the limits of the priority levels, for ever."""
-        await self.dispatcher.run()
+        """Adjust what levels lend and borrow, and end requests whose time is over, for ever."""
+        due = clock.monotonic() + ADJUSTMENT_SECONDS
+        while True:
+            await clock.sleep(LATE_SECONDS)
+            now = clock.monotonic()
+            self.end_late(now)
+            if now >= due:
+                self.dispatcher.adjust()
+                due = now + ADJUSTMENT_SECONDS
+
+    def end_late(self, now: float) -> None:
+        """End the requests whose time is over, as far as they have a place in a level."""
+        if not self.flows.following:
+            return
+        for level in self.flows.levels.by_name.values():
+            late = []
+            for request in level.queue_set.brief:
+                if request.deadline > now:
+                    break  # they are in the order of their arrival
+                late.append(request)
+            others = [each.details for each in level.queue_set.requests() if each.details is not None]
+            late += [each for each in others if each.deadline <= now]
+            for request in late:
+                if "Upgrade" not in request.headers:
+                    request.end_late()
 
     def close(self) -> None:
         self.dispatcher.close()
@@ -80,23 +117,21 @@ class PriorityAndFairness:
         else:
             flow = known.flow = flows.of_target(user, verb, target)
             known.user, known.version = user, flows.version
-        request.flow = flow
+        request.flow, request.user = flow, user
         estimate = ONE_SEAT
         if verb != "get":
             if verb not in CHANGES:
-                return self._begin_list(request, flow, user, verb, target)
+                return self._begin_list(request, flow, verb, target)
             estimate = self._estimator.of_change(flow.level, flow.counts, verb, target, request)
         if estimate is ONE_SEAT and flow.queue_set.start_brief(request, flow):
             request.place = flow.brief_place
             return None
-        return self._start(request, flow, estimate, (user, verb, target, request))
+        return self._start(request, flow, estimate)
 
-    async def _begin_list(
-        self, request: HttpRequest, flow: Flow, user: User, verb: str, target: Target
-    ) -> None:
+    async def _begin_list(self, request: HttpRequest, flow: Flow, verb: str, target: Target) -> None:
         watch, selector = verb == "watch", ""
         estimate = await self._estimator.of_list(flow.level, target, request, watch=watch)
-        wait = self._start(request, flow, estimate, (user, verb, target, request), watch=watch)
+        wait = self._start(request, flow, estimate, watch=watch)
         if wait is not None:
             await wait
         if watch and isinstance(request.place, Turn):
@@ -115,29 +150,23 @@ class PriorityAndFairness:
             return None
         flow = self.classify(request, user, asked)
         estimate = estimate_of_path(flow.level, asked.path)
-        return self._start(request, flow, estimate, (user, asked.verb, asked, request), watch=watch)
+        return self._start(request, flow, estimate, watch=watch)
 
     def classify(self, request: HttpRequest, user: User, asked: Attributes) -> Flow:
         """Return the flow of a request; its response is to name it."""
         self.flows.catch_up()
         flow = self.flows.of(user, asked)
-        request.flow = flow
+        request.flow, request.user = flow, user
         return flow
 
     def _start(
-        self,
-        request: HttpRequest,
-        flow: Flow,
-        estimate: WorkEstimate,
-        details: object,
-        *,
-        watch: bool = False,
+        self, request: HttpRequest, flow: Flow, estimate: WorkEstimate, *, watch: bool = False
     ) -> Awaitable[None] | None:
         if estimate is ONE_SEAT and not watch and flow.queue_set.start_brief(request, flow):
             request.place = flow.brief_place
             return None
         now = clock.monotonic()
-        turn = self.dispatcher.start(flow, estimate, now, watch=watch, details=details)
+        turn = self.dispatcher.start(flow, estimate, now, watch=watch, details=request)
         request.place, started = turn, turn.request
         if started is None or started.is_executing:
             return None

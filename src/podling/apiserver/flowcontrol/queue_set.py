@@ -12,8 +12,10 @@ one seat finds a seat although many wide ones wait, and few of these are in work
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from heapq import heappop, heappush
 from itertools import count
+from typing import Any
 
 from msgspec import Struct
 
@@ -53,6 +55,18 @@ class Queuing(Struct, frozen=True):
             check_sizes(self.queues, self.hand_size)
 
 
+class Dispatch(Struct, frozen=True):
+    """The state of fair queuing at a dispatch, in units of ``SEAT_SECOND``."""
+
+    r: int = 0
+    s: int = 0
+    """The start of the request in the virtual world."""
+    bounds: tuple[int, int] = (0, 0)
+    """The least and the greatest such start that was possible."""
+    discounted_bounds: tuple[int, int] = (0, 0)
+    """The same less the work in progress of each queue."""
+
+
 class QueueSet:
     """The queues and seats of one priority level. ``limit``: the seats that may be occupied at once."""
 
@@ -65,7 +79,7 @@ class QueueSet:
         """The requests executing that went through no queue."""
         self.requests_waiting = self.requests_executing = 0
         self.seats_in_use = self.seats_waiting = self.wide_seats_in_use = 0
-        self.brief: dict[object, object] = {}
+        self.brief: dict[Any, Any] = {}
         """Brief requests that are executing. ``seats_in_use`` does not include their seats."""
         self.spent = 0
         """Seats of brief requests that have ended since ``end_turn`` was called last."""
@@ -73,6 +87,8 @@ class QueueSet:
         """The most brief requests at once since the demand was read last."""
         self.dispatched = self.rejected = self.timed_out = self.cancelled = 0
         self.demand = Integrator(now)
+        self.last_dispatch = Dispatch()
+        """The last dispatch of a request that had waited."""
         self._updated_at = now
         self._active_queues = 0
         self._robin_index = -1
@@ -98,6 +114,13 @@ class QueueSet:
     def next_release(self) -> float | None:
         """The time at which ``release_due`` has something to do next."""
         return self._lingering[0][0] if self._lingering else None
+
+    def requests(self) -> Iterator[Request]:
+        """Yield the requests that wait or execute, without brief ones."""
+        yield from self.executing
+        for queue in self.queues:
+            yield from queue.waiting
+            yield from queue.executing
 
     def configure(self, queuing: Queuing, limit: int, now: float) -> None:
         """Change the configuration.
@@ -161,7 +184,7 @@ class QueueSet:
         request.counts.waiting += 1
         request.counts.waiting_seats += request.seats
 
-    def start_brief(self, request: object, flow: object) -> bool:
+    def start_brief(self, request: Any, flow: Any) -> bool:
         """Start a request of one seat without accounting of its own, if a seat is free and none waits.
 
         While nothing waits, nothing has to be fair: such requests go through no queue.
@@ -324,6 +347,17 @@ class QueueSet:
             return None
         assert found.queue is not None
         self._robin_index = found.queue.index
+        starts = [queue.next_dispatch_r for queue in self._with_waiting]
+        discounted = [
+            queue.next_dispatch_r - work(queue.seats_in_use, ESTIMATED_SERVICE_SECONDS)
+            for queue in self._with_waiting
+        ]
+        self.last_dispatch = Dispatch(
+            self.r,
+            found.queue.next_dispatch_r,
+            (min(starts), max(starts)),
+            (min(discounted), max(discounted)),
+        )
         return found
 
     def _fit_final_seats(self, request: Request) -> None:
@@ -344,6 +378,7 @@ class QueueSet:
         request.is_executing = True
         seats, counts = request.seats, request.counts
         self.dispatched += 1
+        counts.dispatched += 1
         self.requests_executing += 1
         self.seats_in_use += seats
         if request.wide:

@@ -43,10 +43,12 @@ class SchemaCounts:
     def __init__(self) -> None:
         self.waiting = self.waiting_seats = 0
         self.executing = self.executing_seats = 0
-        self.brief, self.brief_seconds = 0, 0.0
-        """Requests of one seat that were dispatched at once and have ended, and the time that they took."""
         self.short, self.short_seconds = 0, 0.0
-        """Those of them that took at most ``SHORT_SECONDS``: they are in no histogram."""
+        """Brief requests that took at most ``SHORT_SECONDS``, and their time. They are in no histogram."""
+        self.long, self.long_seconds = 0, 0.0
+        """Brief requests that took longer."""
+        self.dispatched = 0
+        """The other requests that were dispatched."""
         self.blocked = 0
         """Dispatches that were put off because too few seats were free."""
         self.rejected: dict[str, int] = {}
@@ -56,6 +58,21 @@ class SchemaCounts:
         self.executions = {"regular": Histogram(DURATIONS), "watch": Histogram(DURATIONS)}
         self.waits = {"true": Histogram(DURATIONS), "false": Histogram(DURATIONS)}
         """Waits of requests that were taken in (``true``), and of those that were refused (``false``)."""
+
+    @property
+    def brief(self) -> int:
+        """The brief requests that have ended: those of one seat that were dispatched at once."""
+        return self.short + self.long
+
+    @property
+    def brief_seconds(self) -> float:
+        return self.short_seconds + self.long_seconds
+
+    def observe_long(self, seconds: float) -> None:
+        """Count a brief request that was not short."""
+        self.long += 1
+        self.long_seconds += seconds
+        self.executions["regular"].observe(seconds)
 
     def reject(self, reason: str) -> None:
         self.rejected[reason] = self.rejected.get(reason, 0) + 1
@@ -77,7 +94,7 @@ class Request:
     is_executing = False
     flow: Any = None
     details: Any = None
-    """The request as the debug pages show it."""
+    """The HTTP request, for the debug pages."""
     waiter: Any = None
     """The future on which the request waits for its dispatch."""
 

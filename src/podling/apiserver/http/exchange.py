@@ -13,6 +13,7 @@ from aiohttp import HttpVersion11, web
 from multidict import CIMultiDict
 
 from podling import ids
+from podling.client.requests import User
 from podling.machinery import errors
 from podling.streaming.aiohttp_internals import (
     SERVER_SOFTWARE,
@@ -77,8 +78,15 @@ class HttpRequest(CompletingRequest):
     _whole: bytes | None = None
     place: Place | None = None
     """Its seats in the priority level, if that limits it."""
-    deadline: float | None = None
-    """When its time is over, in monotonic time; None for one that may take as long as it likes."""
+    received: float = 0.0
+    """When its head had arrived, in monotonic time."""
+    user: User | None = None
+    time_limit: float | None = None
+    """Seconds that its client allows, if they are fewer than ``seconds``."""
+    timer: asyncio.TimerHandle | None = None
+    """Ends it after that time."""
+    is_late: bool = False
+    """Its time is over, and it is to be answered with 504."""
     flow: FlowNames | None = None
     is_inside: bool = False
     """It comes from an API worker, which names its user."""
@@ -123,6 +131,16 @@ class HttpRequest(CompletingRequest):
         except TimeoutError:
             self.cut()
             raise ConnectionResetError("the client does not read") from None
+
+    @property
+    def deadline(self) -> float:
+        """When its time is over, in monotonic time. Holds for requests that may not go on for ever."""
+        return self.received + (self.seconds if self.time_limit is None else self.time_limit)
+
+    def end_late(self) -> None:
+        """Stop the work on a request whose time is over."""
+        self.is_late = True
+        self.task.cancel()
 
     def release_seats(self) -> None:
         """Stop counting as a request in work: a watch that has begun costs little more than its events."""

@@ -51,13 +51,14 @@ def number(query: Query, name: str) -> int | None:
     return found
 
 
-def check_timeout(query: Query) -> None:
-    """400 for a ``timeout`` that is no duration. How long it is does not matter: nothing takes so long."""
+def time_limit(query: Query) -> float | None:
+    """Return the seconds of ``timeout``; None if it is not given or 0. Raises 400 if it is no duration."""
     if text := query.get("timeout"):
         try:
-            seconds_of(text)
+            return max(seconds_of(text), 0) or None
         except ValueError as error:
             raise errors.bad_request(f"invalid timeout specified in the request URL - {error}") from None
+    return None
 
 
 def list_options(query: Query, *, watch: bool = False) -> ListOptions:
