@@ -261,14 +261,15 @@ class HttpServer:
         finally:
             if request.timer is not None:
                 request.timer.cancel()
+            ended = clock.monotonic()
             if (place := request.place) is not None:
                 request.place = None
-                place.close(request, started, clock.monotonic())
+                place.close(request, started, ended)
         if self._stopping:
             response.force_close()  # the connection came too late to be closed with the others
         if labels is None:  # refused before it was understood
             labels = self._begun(path_labels(request.method, request.path))
-        self._metrics.end(labels, response.status, clock.monotonic() - started)
+        self._metrics.end(labels, response.status, ended - started)
         if type(response) is not Answer and isinstance(response, web.Response) and not response.prepared:
             await _send(request, response)
         return response

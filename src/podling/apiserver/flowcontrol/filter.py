@@ -107,10 +107,10 @@ class PriorityAndFairness:
             known: the flow of the last request of the same verb and target.
         """
         flows = self.flows
-        if not flows.following:
+        if flows.watch is None:
             request.place = self.limits.enter(user, changes=verb not in READS, long_running=verb == "watch")
             return None
-        if flows.is_behind:
+        if flows.watch.behind:
             flows.catch_up()
         if known.user is user and known.version == flows.version:
             flow = known.flow

@@ -70,7 +70,8 @@ class Flows:
         self.version = 0
         """Rises whenever requests may belong elsewhere than before."""
         self._server_seats = server_seats
-        self._watch: Watch | None = None
+        self.watch: Watch | None = None
+        """The changes of the configuration; None before ``follow``."""
         self._schemas: dict[str, FlowSchema] = {}
         self._configurations: dict[str, PriorityLevelConfiguration] = {}
         self._ordered: list[FlowSchema] = []
@@ -79,12 +80,7 @@ class Flows:
 
     @property
     def following(self) -> bool:
-        return self._watch is not None
-
-    @property
-    def is_behind(self) -> bool:
-        """True if ``catch_up`` has something to do."""
-        return self._watch is not None and self._watch.behind
+        return self.watch is not None
 
     @property
     def levels(self) -> Levels:
@@ -100,13 +96,13 @@ class Flows:
         self._configurations.clear()
         for entry in page.entries:
             self._take(entry)
-        self._watch = self._store.watch(_PREFIX, after=page.revision)
+        self.watch = self._store.watch(_PREFIX, after=page.revision)
         self._configure()
 
     def close(self) -> None:
-        if self._watch is not None:
-            self._watch.close()
-            self._watch = None
+        if self.watch is not None:
+            self.watch.close()
+            self.watch = None
 
     def of_target(self, user: User, verb: str, target: Target) -> Flow:
         """Return the flow of a request for a resource; the object's name does not matter."""
@@ -126,9 +122,9 @@ class Flows:
 
     def catch_up(self) -> None:
         """Take in what has changed in the store."""
-        if self._watch is None or not self._watch.behind:
+        if self.watch is None or not self.watch.behind:
             return
-        for change in self._watch.ready():
+        for change in self.watch.ready():
             if change.type is EventType.DELETE:
                 self._schemas.pop(change.entry.key, None)
                 self._configurations.pop(change.entry.key, None)
