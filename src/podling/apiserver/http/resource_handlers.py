@@ -76,7 +76,8 @@ class ObjectRequests:
         if verb in WRITES:
             self._registry.authorize(user, verb, target)  # before the body is read
         act = self._verbs[verb]
-        several_writes = (bool(target.subresource) and verb in WRITES) or verb == "deletecollection"
+        acts = bool(target.subresource) and verb == "create"
+        several_writes = acts or verb == "deletecollection"
         if not several_writes:
             return await act(request, target, user)  # one write: it happens or it does not
         # A client that goes away does not stop several of them half-way.

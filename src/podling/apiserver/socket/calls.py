@@ -17,14 +17,16 @@ from podling.api.meta_v1 import DeleteOptions, Status
 from podling.apiserver.customresources.catalogue import Catalogue
 from podling.apiserver.registry.registry import Registry
 from podling.apiserver.registry.watch import ObjectWatch
+from podling.apiserver.registry.write_costs import Work
 from podling.apiserver.registry.write_stages import body_type
 from podling.client import messages
 from podling.client.base import PatchType
 from podling.client.frames import PIECE_BYTES
 from podling.client.messages import Items, Place, Reply
-from podling.client.requests import Patch, Target, User, WriteOptions
+from podling.client.requests import Patch, RawBody, Target, User, WriteOptions
 from podling.machinery import errors
 from podling.machinery.encoding import codec
+from podling.machinery.encoding.bodies import JSON
 from podling.machinery.encoding.custom import (
     CustomObject,
     CustomResource,
@@ -102,19 +104,21 @@ class Calls:
 
     async def create(self, request: messages.Create) -> Reply:
         target, options = self.target(request), _options(request.options)
-        body = _body(target, request.body)
+        body = self._body(target, request.body, Work.CREATE)
         made = await self._registry.create(target, self.user(request.user), body, options)
         return self._reply(request.id, target, made, options.warnings)
 
     async def update(self, request: messages.Update) -> Reply:
         target, options = self.target(request), _options(request.options)
-        body = _body(target, request.body)
+        body = self._body(target, request.body, Work.CHANGE)
         changed = await self._registry.update(target, self.user(request.user), body, options)
         return self._reply(request.id, target, changed, options.warnings)
 
     async def patch(self, request: messages.Patch) -> Reply:
         target, options = self.target(request), _options(request.options)
-        body = msgspec.json.decode(request.body)
+        body: Any = RawBody(request.body, JSON)
+        if not self._registry.reads_later(Work.CHANGE, target.resource, request.body):
+            body = msgspec.json.decode(request.body)
         patch = Patch(PatchType(request.media_type), body, request.duplicates)
         changed = await self._registry.patch(target, self.user(request.user), patch, options)
         return self._reply(request.id, target, changed, options.warnings)
@@ -131,6 +135,12 @@ class Calls:
         user = self.user(request.user)
         found = await self._registry.delete_collection(target, user, request.selection, options)
         return _parts(Items(request.id, [], last=True), [codec.encode(obj) for obj in found])
+
+    def _body(self, target: Target, data: bytes, work: Work) -> Any:
+        """Return the object in the body of a request, a large one as it came."""
+        if not target.subresource and self._registry.reads_later(work, target.resource, data):
+            return RawBody(data, JSON)
+        return _body(target, data)
 
     def _custom(self, place: Place, *, as_stored: bool) -> Resource:
         group, version, plural = place
