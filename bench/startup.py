@@ -26,12 +26,14 @@ def main() -> None:
     show([Figure("process start to node Ready", seconds, "s", floor, "imports", goal=6)])
 
 
-def start_to_ready() -> float:
+def start_to_ready(*options: str) -> float:
     """Return the seconds until a client over TLS sees the node Ready, on a new data directory."""
     directory = Path(tempfile.mkdtemp(prefix="podling-bench-"))
     arguments = ["--data-dir", str(directory)]
     start = time.perf_counter()
-    process = subprocess.Popen([*PODLING, "up", *arguments, "--port", "0"], stdout=subprocess.DEVNULL)
+    process = subprocess.Popen(
+        [*PODLING, "up", *arguments, "--port", "0", *options], stdout=subprocess.DEVNULL
+    )
     try:
         while not node_ready(directory):
             if process.poll() is not None:
