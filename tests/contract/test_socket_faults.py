@@ -372,6 +372,22 @@ async def test_answer_that_is_no_frame_ends_the_connection(tmp_path: Path) -> No
     server.close()
 
 
+async def test_client_closes_though_its_server_reads_nothing(tmp_path: Path) -> None:
+    listener = unix_sockets.listen(str(tmp_path / "api.sock"))
+    loop = asyncio.get_running_loop()
+    async with SocketBackend(tmp_path / "api.sock") as backend:
+        stopped, _ = await loop.sock_accept(listener)
+        await loop.sock_sendall(stopped, frame(messages.Welcome(messages.VERSION)))
+        await backend.connected()
+        calls = [asyncio.create_task(backend.extra("any", bytes(1_000_000))) for _ in range(10)]
+        await clock.sleep(0.05)
+    for call in calls:
+        with pytest.raises(Unreachable):
+            await call
+    stopped.close()
+    listener.close()
+
+
 async def test_server_of_another_version_is_not_used(tmp_path: Path) -> None:
     async def other(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(frame(messages.Welcome(messages.VERSION + 1)))
@@ -434,6 +450,30 @@ async def test_paths_may_be_longer_than_an_address(cluster: ControlPlane, tmp_pa
     folder.mkdir()
     async with socket_backend(cluster, folder) as (_, backend):
         await LocalClient(backend).create(ConfigMap(metadata=ObjectMeta(name="a", namespace="default")))
+
+
+async def test_server_leaves_the_socket_of_a_later_one(cluster: ControlPlane, tmp_path: Path) -> None:
+    async with socket_backend(cluster, tmp_path) as (server, backend):
+        later = SocketServer(cluster.server, server.path)
+        await later.start()
+        await server.stop()
+        await until_unreachable(LocalClient(backend))
+        await backend.connected()
+        assert len(later._connections) == 1
+        await backend.close()
+        await later.stop()
+
+
+async def test_failure_without_a_task_is_an_internal_error(
+    cluster: ControlPlane, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await cluster.client.create(config_map("a"))
+    async with socket_backend(cluster, tmp_path) as (server, backend):
+        with monkeypatch.context() as broken:
+            broken.setattr(server.calls, "user", lambda _: 1 // 0)
+            with pytest.raises(ApiError, match="Internal error occurred: ZeroDivisionError"):
+                await LocalClient(backend).get(ConfigMap, "a", "default")
+        assert (await LocalClient(backend).get(ConfigMap, "a", "default")).metadata.name == "a"
 
 
 async def test_old_socket_is_replaced(cluster: ControlPlane, tmp_path: Path) -> None:

@@ -84,7 +84,7 @@ class SocketBackend:
         await self._supervisor.close()
         if connection is not None:
             connection.close(self._why)
-            await connection.wait_closed()
+            await connection.wait_aborted()
 
     async def get(self, target: Target, user: User) -> Any:
         link = self.connection()
@@ -198,6 +198,7 @@ class SocketBackend:
             failures = 0
             self._connection = connection
             self._open.set()
+            connection.lost.add_done_callback(lambda _: self._open.clear())
             try:
                 await self._stay(connection)
             finally:

@@ -29,6 +29,9 @@ log = logging.getLogger(__name__)
 WRITE_BYTES_HIGH = 1024 * 1024
 """With so many bytes that the server has not read, requests wait before they are sent."""
 
+CLOSE_SECONDS = 1.0
+"""The time that a server has to read the last messages of a client that ends."""
+
 Answering = Callable[[bytes], Awaitable[bytes]]
 """Answers requests of the server."""
 
@@ -118,6 +121,13 @@ class SocketConnection(asyncio.Protocol):
         if self._transport is not None:
             await asyncio.shield(self.lost)
         await self._supervisor.close()
+
+    async def wait_aborted(self) -> None:
+        """As ``wait_closed``, but without a server that does not read what was sent."""
+        await asyncio.wait([self.lost], timeout=CLOSE_SECONDS)
+        if self._transport is not None:
+            self._transport.abort()
+        await self.wait_closed()
 
     def unreachable(self) -> Unreachable:
         return Unreachable(f"{self._path}: {self._why or 'the connection is lost'}")
@@ -226,6 +236,11 @@ class Stream:
         self._end: Exception | None = None
         self._has_ended = False
         self._waiter: asyncio.Future[None] | None = None
+
+    @property
+    def is_ready(self) -> bool:
+        """Return whether ``next`` has a part to return at once."""
+        return bool(self._parts)
 
     async def next(self) -> Any:
         """Return the next part. Raises ``StopAsyncIteration`` at the end, ``ApiError`` or ``Unreachable``."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import Any
 
+from podling import clock
 from podling.client.base import WatchEvent, WatchEventType
 from podling.client.messages import Events
 from podling.client.socket_connection import Stream
@@ -61,6 +62,8 @@ class SocketWatch:
         if self._taken_bytes * 2 >= WINDOW_BYTES:
             self._stream.add_credit(self._taken_bytes)
             self._taken_bytes = 0
+        if self._stream.is_ready:
+            await clock.sleep(0)  # other work gets a turn: there may be very many events
         self._events, self._position = await self._stream.next(), 0
 
     def _end(self) -> None:

@@ -38,11 +38,14 @@ class SocketServer:
         self.components = ConnectedComponents(api.components)
         api.count(self.components)
         self._listener: asyncio.Server | None = None
+        self._inode = 0
+        """The inode of the socket's path, which a later server may replace."""
         self._connections: dict[Connection, None] = {}
 
     async def start(self) -> None:
         """Listen. Raises ``OSError``."""
         listener = unix_sockets.listen(self.path)
+        self._inode = os.stat(self.path).st_ino
         loop = asyncio.get_running_loop()
         self._listener = await loop.create_unix_server(lambda: Connection(self), sock=listener)
 
@@ -51,7 +54,8 @@ class SocketServer:
         if self._listener is not None:
             self._listener.close()
             with suppress(FileNotFoundError):
-                os.unlink(self.path)
+                if os.stat(self.path).st_ino == self._inode:
+                    os.unlink(self.path)
         connections = tuple(self._connections)
         if connections:
             await asyncio.gather(*(each.stop(SHUTDOWN_SECONDS) for each in connections))

@@ -8,6 +8,8 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping
 from functools import partial
 from typing import Any, Protocol
 
+import msgspec
+
 from podling.apiserver.registry.registry import Registry
 from podling.apiserver.socket.calls import Calls
 from podling.apiserver.socket.store_stream import StoreStream
@@ -105,7 +107,10 @@ class Session:
         return len(self._requests) >= REQUESTS_MAX
 
     def take(self, message: Any) -> None:
-        """Take in a message. Raises ``ProtocolError``; ``msgspec.MsgspecError`` for an unreadable user."""
+        """Take in a message. Raises ``ProtocolError``; ``msgspec.MsgspecError`` for an unreadable user.
+
+        A failure of ours concerns the request alone.
+        """
         if not self._has_begun:
             self._begin(message)
             return
@@ -116,6 +121,10 @@ class Session:
             take(message)
         except ApiError as error:
             self._fail(message.id, error)
+        except (ProtocolError, msgspec.MsgspecError):
+            raise
+        except Exception as error:
+            self._fail_unexpectedly(message, error)
 
     def close(self) -> None:
         """Stop the work for a client that is gone, but for writes of several steps."""
@@ -181,11 +190,14 @@ class Session:
         except ApiError as error:
             self._fail(request.id, error)
         except Exception as error:
-            log.exception("%s of %s failed", type(request).__name__, self._client.component)
-            self._fail(request.id, errors.internal(f"{type(error).__name__}: {error}"))
+            self._fail_unexpectedly(request, error)
 
     def _fail(self, number: int, error: ApiError) -> None:
         self._client.send(Failure(number, codec.encode(error.status)))
+
+    def _fail_unexpectedly(self, request: Any, error: Exception) -> None:
+        log.error("%s of %s failed", type(request).__name__, self._client.component, exc_info=error)
+        self._fail(request.id, errors.internal(f"{type(error).__name__}: {error}"))
 
     async def _extra(self, request: messages.Extra) -> Reply:
         verb = self._owner.extras.get(request.verb)
