@@ -291,6 +291,7 @@ class _Parts:
         await asyncio.to_thread(host_files.withdraw, self.host.state)
         self.host.view.close()
         self.host.program.close()
+        await asyncio.to_thread(self.host.warm_up.close)
 
     async def version(self) -> str:
         """Return the engine's own version, read once."""

@@ -106,10 +106,11 @@ class Sandboxes:
 
         def limit() -> None:
             host.cgroups.create(record.cgroup, spec.resources)
-            host.warm_up.begin()
 
         # The warm-up takes the kernel longest, so nothing delays the cgroup that has to be there first.
-        limited = asyncio.ensure_future(in_thread(limit, undo=wait_for_end))
+        limited = asyncio.ensure_future(
+            in_thread(limit, undo=wait_for_end, then=host.warm_up.wait, first=True)
+        )
         connected = asyncio.ensure_future(self._connect(record, spec))
         try:
             _, ips = await asyncio.gather(limited, connected)

@@ -18,9 +18,21 @@ from podling.cancellation import settled
 
 T = TypeVar("T")
 
+FIRST_SECONDS = 0.0002
+"""The longest wait for a thread that runs first: a busy machine may have no processor for it."""
 
-async def in_thread(function: Callable[[], T], undo: Callable[[T], object] | None = None) -> T:
+
+async def in_thread(
+    function: Callable[[], T],
+    undo: Callable[[T], object] | None = None,
+    *,
+    first: bool = False,
+    then: Callable[[], object] | None = None,
+) -> T:
     """Run ``function`` in a new thread and return what it returned.
+
+    ``first``: the thread runs before the loop goes on, which else may keep the interpreter for milliseconds.
+    ``then`` is called in the thread after a success, while the caller goes on; it must not raise.
 
     A thread cannot be cancelled. A cancelled caller without ``undo`` stops waiting and the result is
     dropped; with it, the caller waits for the end, however often it is cancelled, and ``undo`` gets the
@@ -37,7 +49,11 @@ async def in_thread(function: Callable[[], T], undo: Callable[[T], object] | Non
         else:
             future.set_result(result)  # type: ignore[arg-type]
 
+    begun = _thread.allocate_lock()
+
     def work() -> None:
+        if first:
+            begun.release()
         result: T | None = None
         failure: BaseException | None = None
         try:
@@ -47,8 +63,14 @@ async def in_thread(function: Callable[[], T], undo: Callable[[T], object] | Non
         # Only a loop that was closed meanwhile refuses; then no caller waits any more.
         if not loop.is_closed():
             loop.call_soon_threadsafe(settle, result, failure)
+        if then is not None and failure is None:
+            then()
 
+    if first:
+        begun.acquire()
     _thread.start_new_thread(work, ())
+    if first:
+        begun.acquire(timeout=FIRST_SECONDS)
     try:
         return await (future if undo is None else asyncio.shield(future))
     except asyncio.CancelledError:

@@ -30,26 +30,35 @@ def own_cgroup(text: str, root: Path, *, unified: bool) -> Path:
 
 
 class WarmUp:
-    """Begins the wait on request; requests while it goes on join it."""
+    """Makes the kernel wait; calls while it does join it."""
 
     def __init__(self, *, unified: bool) -> None:
         own = own_cgroup(Path("/proc/self/cgroup").read_text(), CGROUP_ROOT, unified=unified)
         self._file = own / "cgroup.procs"
+        self._descriptor = -1
         self._going_on = threading.Lock()
 
     def begin(self) -> None:
-        """Return at once; the thread started here ends with the kernel's wait."""
-        if self._going_on.acquire(blocking=False):
-            _thread.start_new_thread(self._wait, ())
+        """Return at once; a thread started here waits."""
+        _thread.start_new_thread(self.wait, ())
 
-    def _wait(self) -> None:
+    def wait(self) -> None:
+        """Return when the kernel has waited; at once if another thread waits already."""
+        if not self._going_on.acquire(blocking=False):
+            return
         try:
             # A cgroup that refuses only means that nothing is won.
             with suppress(OSError):
-                descriptor = os.open(self._file, os.O_WRONLY | os.O_CLOEXEC)
-                try:
-                    os.write(descriptor, str(os.getpid()).encode())
-                finally:
-                    os.close(descriptor)
+                if self._descriptor < 0:
+                    self._descriptor = os.open(self._file, os.O_WRONLY | os.O_CLOEXEC)
+                # One system call and no other: after each, the thread may have to wait for the interpreter.
+                os.write(self._descriptor, b"%d" % os.getpid())
         finally:
             self._going_on.release()
+
+    def close(self) -> None:
+        """Let the cgroup's file go, after the wait that goes on."""
+        with self._going_on:
+            if self._descriptor >= 0:
+                os.close(self._descriptor)
+                self._descriptor = -1

@@ -69,7 +69,7 @@ def sandboxes(
         cgroup_parent="/pods",
         cgroups=cgroups,
         network=network,
-        warm_up=SimpleNamespace(begin=lambda: None),
+        warm_up=SimpleNamespace(wait=lambda: None),
         place=lambda id_: Place(tmp_path / "state" / id_),
     )
     containers: Any = SimpleNamespace(of=lambda _: [])

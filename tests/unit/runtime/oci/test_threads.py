@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
+import threading
 from collections.abc import Iterator
 
 import pytest
@@ -53,3 +54,30 @@ async def test_failure_of_cancelled_call_is_dropped() -> None:
     calling.cancel()
     with pytest.raises(asyncio.CancelledError):
         await calling
+
+
+async def test_thread_that_runs_first_returns_its_result() -> None:
+    assert await in_thread(threading.get_ident, first=True) != threading.get_ident()
+    with pytest.raises(ZeroDivisionError):
+        await in_thread(lambda: 1 // 0, first=True)
+
+
+async def test_caller_goes_on_while_the_thread_does_the_rest() -> None:
+    rest = threading.Event()
+    ended = threading.Event()
+
+    def then() -> None:
+        rest.wait(10)
+        ended.set()
+
+    assert await in_thread(lambda: "result", then=then) == "result"
+    assert not ended.is_set()
+    rest.set()
+    assert ended.wait(10)
+
+
+async def test_nothing_follows_a_failure() -> None:
+    called = threading.Event()
+    with pytest.raises(ZeroDivisionError):
+        await in_thread(lambda: 1 // 0, then=called.set)
+    assert not called.wait(0.05)
