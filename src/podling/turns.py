@@ -8,13 +8,25 @@ and runs between them, in every turn. A short piece never waits for the queue of
 
 The size of a piece stands for its length: the bytes that it reads, encodes or sends. Slow work counts a
 multiple of its bytes.
+
+Work on one large value that cannot be cut into pieces runs in a thread, one after the other: the loop waits
+for the interpreter's lock for 5 ms at most, but with several such threads for as many times 5 ms.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections import deque
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from typing import ParamSpec, TypeVar
 from weakref import WeakKeyDictionary
+
+from podling import clock
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 TURN_BYTES = 1024 * 1024
 """A long piece: encoding or sending this many bytes takes 1 to 4 ms."""
@@ -95,3 +107,15 @@ async def take(size: int = TURN_BYTES) -> None:
     waits = turns.take(size, loop)
     if waits is not None:
         await waits
+
+
+async def in_thread(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """Return what ``work`` returns, computed beside the loop; at once on a loop that keeps its own time."""
+    if clock.own_loop() is not None:
+        return work(*args, **kwargs)
+    return await asyncio.get_running_loop().run_in_executor(_thread(), lambda: work(*args, **kwargs))
+
+
+@cache
+def _thread() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(1, "podling-computation")

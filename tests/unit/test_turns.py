@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import threading
 import weakref
 from collections.abc import Coroutine
 from itertools import pairwise
@@ -115,3 +116,19 @@ def test_closed_loop_is_not_kept() -> None:
     found = asyncio.run(work())
     gc.collect()
     assert found() is None
+
+
+@pytest.mark.asyncio(loop_factories=["real"])
+async def test_computations_run_in_one_thread_beside_the_loop() -> None:
+    async def thread() -> threading.Thread:
+        return await turns.in_thread(threading.current_thread)
+
+    threads = await asyncio.gather(*(thread() for _ in range(20)))
+    assert len(set(threads)) == 1
+    assert threads[0] is not threading.main_thread()
+    with pytest.raises(ZeroDivisionError):
+        await turns.in_thread(divmod, 1, 0)
+
+
+async def test_computations_on_virtual_time_need_no_thread() -> None:
+    assert await turns.in_thread(threading.current_thread) is threading.main_thread()

@@ -35,7 +35,7 @@ class Operator(Enum):
 _digits = re.compile(r"[-+]?[0-9]+").fullmatch
 
 
-def _integer(text: str) -> int | None:
+def integer_of(text: str) -> int | None:
     """Return the number in ``text``; None for other texts, and for a number of more than 64 bits."""
     value = int(text) if _digits(text) and len(text) <= names.LABEL_VALUE_MAX_LENGTH else None
     return value if value is not None and -INT64_MAX - 1 <= value <= INT64_MAX else None
@@ -60,7 +60,7 @@ class Requirement(Struct, frozen=True):
             case Operator.DOES_NOT_EXIST:
                 return value is None
             case Operator.GREATER_THAN | Operator.LESS_THAN:
-                left, right = _integer(value or ""), _integer(self.values[0])
+                left, right = integer_of(value or ""), integer_of(self.values[0])
                 if left is None or right is None:
                     return False
                 return left > right if self.operator is Operator.GREATER_THAN else left < right
@@ -111,7 +111,7 @@ def _count_errors(operator: Operator, values: tuple[str, ...], where: fields.Pat
             text = "values set must be empty for exists and does not exist"
         case Operator.GREATER_THAN | Operator.LESS_THAN if count != 1:
             text = "for 'Gt', 'Lt' operators, exactly one value is required"
-        case Operator.GREATER_THAN | Operator.LESS_THAN if _integer(values[0]) is None:
+        case Operator.GREATER_THAN | Operator.LESS_THAN if integer_of(values[0]) is None:
             text = "for 'Gt', 'Lt' operators, the value must be an integer"
             return [fields.invalid(where.index(0), values[0], text)]
     return [fields.invalid(where, list(values), text)] if text else []

@@ -16,6 +16,7 @@ from msgspec import Struct
 from podling.api import core_v1, meta_v1
 from podling.machinery import fields
 from podling.machinery.requirements import Operator, Requirement, SelectorError, key_errors, requirement
+from podling.machinery.selector_index import FEW, FieldIndex, LabelIndex, label_index
 from podling.machinery.text_cache import cached_by_text
 
 __all__ = [
@@ -57,7 +58,9 @@ class LabelSelector(Struct, frozen=True):
     never: bool = False
 
     def matches(self, labels: Mapping[str, str]) -> bool:
-        return not self.never and all(each.matches(labels) for each in self.requirements)
+        if self.never:
+            return False
+        return all(each.matches(labels) for each in self.requirements)
 
     @property
     def empty(self) -> bool:
@@ -68,6 +71,21 @@ class LabelSelector(Struct, frozen=True):
         return ",".join(str(each) for each in self.requirements)
 
 
+class _LongLabelSelector(LabelSelector, frozen=True, kw_only=True):
+    """A label selector of many requirements."""
+
+    index: LabelIndex
+
+    def matches(self, labels: Mapping[str, str]) -> bool:
+        return self.index.matches(labels)
+
+
+def _selector(found: Iterable[Requirement]) -> LabelSelector:
+    requirements = tuple(sorted(found, key=lambda each: each.key))
+    index = label_index(requirements)
+    return LabelSelector(requirements) if index is None else _LongLabelSelector(requirements, index=index)
+
+
 EVERYTHING = LabelSelector()
 NOTHING = LabelSelector(never=True)
 
@@ -75,8 +93,7 @@ NOTHING = LabelSelector(never=True)
 @cached_by_text(1024)
 def parse_label_selector(text: str) -> LabelSelector:
     """Read the text form; empty selects everything. Raises SelectorError."""
-    requirements = _LabelParser(text).parse()
-    return LabelSelector(tuple(sorted(requirements, key=lambda each: each.key)))
+    return _selector(_LabelParser(text).parse())
 
 
 def from_label_selector(selector: meta_v1.LabelSelector | None) -> LabelSelector:
@@ -92,7 +109,7 @@ def from_label_selector(selector: meta_v1.LabelSelector | None) -> LabelSelector
         if operator is None or operator in (Operator.GREATER_THAN, Operator.LESS_THAN):
             raise SelectorError(f'"{each.operator}" is not a valid label selector operator')
         found.append(requirement(each.key, operator, each.values))
-    return LabelSelector(tuple(sorted(found, key=lambda each: each.key)))
+    return _selector(found)
 
 
 def readable_selector(selector: meta_v1.LabelSelector | None) -> LabelSelector | None:
@@ -277,6 +294,15 @@ class FieldSelector(Struct, frozen=True):
         return ",".join(str(term) for term in self.terms)
 
 
+class _LongFieldSelector(FieldSelector, frozen=True, kw_only=True):
+    """A field selector of many terms."""
+
+    index: FieldIndex
+
+    def matches(self, values: Mapping[str, str]) -> bool:
+        return self.index.matches(values)
+
+
 _split_operator = re.compile(r"((?:[^=!\\]|\\.|!(?!=))*)(!=|==|=)(.*)", re.DOTALL).fullmatch
 _escape_sequence = re.compile(r"\\.?", re.DOTALL)
 
@@ -291,7 +317,10 @@ def parse_field_selector(text: str) -> FieldSelector:
             raise SelectorError(f"invalid selector: '{text}'; can't understand '{part}'")
         field, operator, value = match.groups()
         found.append(FieldTerm(field, _unescape(value), operator != "!="))
-    return FieldSelector(tuple(found))
+    terms = tuple(found)
+    if len(terms) <= FEW:
+        return FieldSelector(terms)
+    return _LongFieldSelector(terms, index=FieldIndex((each.field, each.value, each.equal) for each in terms))
 
 
 def _unescape(value: str) -> str:

@@ -53,4 +53,4 @@ class MetricsPage:
                 if family is None:
                     break
                 families.append(family)
-        return await asyncio.to_thread(metrics.exposition, families, process=self._process)
+        return await turns.in_thread(metrics.exposition, families, process=self._process)

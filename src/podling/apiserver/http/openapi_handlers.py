@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Protocol
 import msgspec
 from aiohttp import web
 
-from podling import clock
+from podling import clock, turns
 from podling.apiserver.aggregation import openapi_parts
 from podling.apiserver.http import discovery
 from podling.apiserver.http.exchange import HttpRequest
@@ -119,7 +119,7 @@ class OpenApi:
             async with self._making:
                 found = self._kept.get(name)
                 if found is None or found[0] != inputs:
-                    found = inputs, await asyncio.to_thread(make)
+                    found = inputs, await turns.in_thread(make)
                     if found[1] is not NONE:
                         self._keep(name, found)
         return found[1]

@@ -64,7 +64,7 @@ class WatchRequests:
         options = _watch_options(request.query, target.name)
         over_websocket = is_websocket_request(request)
         try:
-            watch = self._registry.watch(target, user, options)
+            watch = await self._registry.open_watch(target, user, options)
         except errors.ApiError as error:
             if not errors.is_expired(error):
                 raise

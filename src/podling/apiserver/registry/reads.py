@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any
 
+from podling import turns
 from podling.apiserver.customresources.conversion import Conversion
 from podling.apiserver.kinds.common.base import KindRules
 from podling.apiserver.kinds.common.views import shown_form
@@ -16,7 +17,7 @@ from podling.apiserver.registry import listing
 from podling.apiserver.registry.decoding import decode, in_turns
 from podling.apiserver.registry.listing import Selected
 from podling.apiserver.registry.objects import entry_of, object_of, stored
-from podling.apiserver.registry.selection import Selection, selection
+from podling.apiserver.registry.selection import Selection, long_selection, selection
 from podling.apiserver.registry.stored_values import check_readable
 from podling.apiserver.registry.watch import ObjectWatch, Open
 from podling.apiserver.registry.watch_index import Feeds
@@ -29,6 +30,9 @@ from podling.store.base import Compacted, Entry, Store
 
 SHOWN_WEIGHT = 4
 """An object that is shown in another version than the stored one is converted, and encoded again."""
+
+FEW_MISSED = 1000
+"""So many changes are looked through when a watch begins, without waiting for a turn."""
 
 
 class Reads:
@@ -102,7 +106,7 @@ class Reads:
     async def select(self, target: Target, options: ListOptions) -> Selected:
         """Return the objects of a list request. Raises 400, 410, 504, or 500 for undecodable objects."""
         listing.check_not_older(options.resource_version, self._store.revision)
-        wanted = selection(options, self._rules_for(target.resource))
+        wanted = await long_selection(options, self._rules_for(target.resource))
         computed = self._computed.get(target.resource)
         if computed is not None:
             shown = (entry_of(obj) for obj in computed() if wanted.matches(obj))
@@ -113,9 +117,21 @@ class Reads:
             check_readable(found.entries, target.resource)
         return found
 
-    def watch(self, target: Target, options: ListOptions) -> ObjectWatch:
-        """Changes of ``target``. Raises 410 at once when the start is too old."""
-        wanted = selection(options, self._rules_for(target.resource))
+    async def before_watch(self, target: Target, options: ListOptions) -> Selection:
+        """Return what a watch selects. Waits for a turn of the loop if the watch begins far in the past."""
+        wanted = await long_selection(options, self._rules_for(target.resource))
+        revision = listing.parse_revision(options.resource_version)
+        if revision and self._store.revision - revision > FEW_MISSED:
+            await turns.take()
+        return wanted
+
+    def watch(self, target: Target, options: ListOptions, wanted: Selection | None = None) -> ObjectWatch:
+        """Changes of ``target``. Raises 410 at once when the start is too old.
+
+        ``wanted`` is the selection of ``options``, if it is parsed already.
+        """
+        if wanted is None:
+            wanted = selection(options, self._rules_for(target.resource))
         prefix = listing.watch_prefix(target, wanted)
         try:
             return ObjectWatch(

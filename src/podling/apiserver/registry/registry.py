@@ -24,6 +24,7 @@ from podling.apiserver.registry.listing import Selected
 from podling.apiserver.registry.patching import check_named
 from podling.apiserver.registry.reads import Reads
 from podling.apiserver.registry.remote_stages import RemoteStages
+from podling.apiserver.registry.selection import Selection
 from podling.apiserver.registry.watch import ObjectWatch
 from podling.apiserver.registry.write_costs import Work, is_heavy
 from podling.apiserver.registry.write_stages import WriteRequest, body_type, check_uid, update_body
@@ -128,10 +129,18 @@ class Registry:
         await self.reads.prepare(target.resource, selected.entries)
         return selected
 
+    async def open_watch(self, target: Target, user: User, options: ListOptions) -> ObjectWatch:
+        """Return a watch, in pieces that wait for turns of the loop: the way of requests from outside."""
+        self._authorizer.check(user, "watch", target, options.field_selector)
+        return self._watch(target, options, await self.reads.before_watch(target, options))
+
     def watch(self, target: Target, user: User, options: ListOptions) -> ObjectWatch:
         """Raises 410 at once when the start is too old."""
         self._authorizer.check(user, "watch", target, options.field_selector)
-        watch = self.reads.watch(target, options)
+        return self._watch(target, options)
+
+    def _watch(self, target: Target, options: ListOptions, wanted: Selection | None = None) -> ObjectWatch:
+        watch = self.reads.watch(target, options, wanted)
         if isinstance(target.resource, CustomResource):
             self._custom_watches.join(target.resource, watch)
         return watch
