@@ -10,7 +10,7 @@ import uvloop
 
 from bench.abusing.deeds import BY_NAME
 from bench.abusing.wire import Endpoint, tls_of
-from bench.abusing.work import CONNECTIONS, Abuser, Tally, Work, send_all
+from bench.abusing.work import CONNECTIONS, Abuser, Tally, Work, prepare_deed
 
 
 def run(parent: Connection, deed: str, endpoint: Endpoint, seconds: float, niceness: int) -> None:
@@ -26,7 +26,7 @@ def run(parent: Connection, deed: str, endpoint: Endpoint, seconds: float, nicen
 async def _run(parent: Connection, work: Work, abuser: Abuser, seconds: float) -> None:
     # A connection that is aborted while it reads is reported by uvloop as an error.
     asyncio.get_running_loop().set_exception_handler(lambda _loop, _context: None)
-    await send_all(abuser, work.first)
+    await prepare_deed(abuser, work)
     parent.send(None)
     await asyncio.to_thread(parent.recv)
     tasks = [asyncio.ensure_future(work.drive(abuser, number)) for number in range(CONNECTIONS)]

@@ -108,6 +108,7 @@ HEAD = (
 def row(outcome: Outcome) -> tuple[str, ...]:
     failed = sum(outcome.failures.values())
     codes = ", ".join(f"{code}: {count}" for code, count in sorted(outcome.codes.items()))
+    taken = f"{outcome.received / 1e6 / outcome.seconds:.0f} MB/s"
     broken = ", ".join(f"{name}: {count}" for name, count in sorted(outcome.broken.items()))
     recovery = "-" if outcome.recovery is None else f"{outcome.recovery:.1f} s"
     return (
@@ -122,7 +123,7 @@ def row(outcome: Outcome) -> tuple[str, ...]:
         f"{outcome.memory_before:.0f} → {outcome.memory_peak:.0f} MiB",
         f"{outcome.memory_after:.0f} MiB",
         recovery,
-        "; ".join(filter(None, (codes, broken))) or "none",
+        "; ".join(filter(None, (codes, broken, taken))),
         ", ".join(outcome.missed()) or "none",
     )
 

@@ -19,7 +19,6 @@ from podling.client.kubeconfig import Connection
 END_OF_CHUNKS = b"\r\n0\r\n\r\n"
 LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
 CHUNKED = re.compile(rb"\r\ntransfer-encoding: *chunked", re.IGNORECASE)
-SWITCHED = 101
 HANDSHAKE_SECONDS = 60.0
 
 

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from bench.abusing.wire import SWITCHED, Endpoint, Request, Wire
+from bench.abusing.wire import Endpoint, Request, Wire
 
 CONNECTIONS = 64
 """The connections of the abuser; some deeds open several for each of them."""
@@ -56,6 +56,8 @@ class Work:
 
     drive: Drive
     first: Sequence[Request] = ()
+    awaited: tuple[Request, bytes] | None = None
+    """A read whose answer has to contain something before the deed begins."""
 
 
 def repeat(turns: Callable[[int], Iterator[Request]]) -> Drive:
@@ -104,17 +106,16 @@ def open_many(request: Request, count: int, *, reads: bool = True, hold: float =
         def received(data: bytes) -> None:
             abuser.tally.received += len(data)
 
-        started = time.monotonic()
         wire = await Wire.open(abuser.endpoint, abuser.context, received)
         try:
             await wire.begin(request)
             if not reads:
                 await asyncio.sleep(0.1)
                 wire.stop_reading()
-            await asyncio.sleep(hold)
-            abuser.tally.add(wire.code, 0, time.monotonic() - started - hold)
-            if wire.code not in (200, SWITCHED):
-                await asyncio.sleep(0.1)
+            ends = time.monotonic() + hold
+            while time.monotonic() < ends and wire.code < 400:
+                await asyncio.sleep(min(hold, 0.5))
+            abuser.tally.add(wire.code, 0, 0.0)
         finally:
             wire.close()
 
@@ -129,9 +130,9 @@ def open_many(request: Request, count: int, *, reads: bool = True, hold: float =
     return drive
 
 
-async def send_all(abuser: Abuser, requests: Sequence[Request]) -> None:
+async def prepare_deed(abuser: Abuser, work: Work) -> None:
     """Send the requests that prepare a deed. Raises ``RuntimeError`` when one of them is refused."""
-    left = iter(requests)
+    left = iter(work.first)
 
     async def some() -> None:
         wire = await Wire.open(abuser.endpoint, abuser.context)
@@ -142,4 +143,10 @@ async def send_all(abuser: Abuser, requests: Sequence[Request]) -> None:
                 raise RuntimeError(f"{request.head[:80]!r}: {reply.code} {reply.body[:300]!r}")
         wire.close()
 
-    await asyncio.gather(*(some() for _ in range(min(SETTING_UP, len(requests)))))
+    await asyncio.gather(*(some() for _ in range(min(SETTING_UP, len(work.first)))))
+    if work.awaited is not None:
+        request, text = work.awaited
+        wire = await Wire.open(abuser.endpoint, abuser.context)
+        while text not in (await wire.ask(request, keep=True)).body:
+            await asyncio.sleep(0.1)
+        wire.close()

@@ -140,8 +140,13 @@ def definitions(endpoint: Endpoint) -> Work:
 
 def garbage(endpoint: Endpoint) -> Work:
     """Return requests of several kinds, all of which are refused, as late as possible."""
+    requests = garbage_requests(endpoint)
+    return Work(repeat(lambda number: itertools.islice(itertools.cycle(requests), number, None)))
+
+
+def garbage_requests(endpoint: Endpoint) -> Sequence[Request]:
     strict, yaml = f"{MAPS}?fieldValidation=Strict", "application/yaml"
-    requests = [
+    return [
         make_request(endpoint, "POST", MAPS, bodies.cut_json()),
         make_request(endpoint, "POST", MAPS, bodies.anchored_yaml(), yaml),
         make_request(endpoint, "POST", strict, bodies.unknown_fields()),
@@ -149,7 +154,6 @@ def garbage(endpoint: Endpoint) -> Work:
         make_request(endpoint, "POST", PODS, bodies.invalid_pod()),
         make_request(endpoint, "PATCH", f"{MAPS}/one{FORCE}", bodies.mistyped_apply(), APPLY),
     ]
-    return Work(repeat(lambda number: itertools.islice(itertools.cycle(requests), number, None)))
 
 
 def handshakes(endpoint: Endpoint, each: int) -> Work:
@@ -165,8 +169,9 @@ def handshakes(endpoint: Endpoint, each: int) -> Work:
 
 def endless(endpoint: Endpoint, path: str, *, reads: bool = True) -> Work:
     """Return streams of a pod that writes without end: its log, or a command in it."""
-    more = WEBSOCKET if "/exec" in path else ""
+    more = WEBSOCKET if path.startswith("exec") else ""
     request = make_request(endpoint, "GET", f"{PODS}/endless/{path}", more=more)
     command = ["sh", "-c", "exec nice -n 19 yes"] if path.startswith("log") else ["sleep", "100000"]
     first = [make_request(endpoint, "POST", PODS, bodies.endless_pod("endless", command))]
-    return Work(open_many(request, 1, reads=reads, hold=8.0), first)
+    awaited = make_request(endpoint, "GET", f"{PODS}/endless"), b'"started":true'
+    return Work(open_many(request, 1, reads=reads, hold=8.0), first, awaited)
