@@ -28,7 +28,10 @@ ARENAS = 2
 
 CHECK_SECONDS = 5.0
 GROWTH_BYTES = 16 * 1024 * 1024
-"""Memory is returned when the process has grown by this since the last time, and no longer grows."""
+"""Memory is returned when the process has grown by this, and no longer grows."""
+PAUSE_SECONDS_MAX = 640.0
+"""The longest pause between two attempts. Objects that a load has made may go minutes after it, so attempts
+go on while the process is larger than before; but those that return little become rare."""
 
 
 @cache
@@ -78,19 +81,26 @@ class Trimmer:
     def __init__(self, resident: Callable[[], int] = resident_bytes, trim: Callable[[], None] = trim) -> None:
         self._resident = resident
         self._trim = trim
-        self._least = self._last = resident()
+        self._least = self._last = self._left = resident()
+        self._pause = CHECK_SECONDS
+        self._due = 0.0
 
     async def run(self) -> None:
         """Trim until cancelled."""
         while True:
             await clock.sleep(CHECK_SECONDS)
-            await self.check()
+            await self.check(clock.monotonic())
 
-    async def check(self) -> None:
-        """Trim if the process has grown since the last time and does not grow now."""
-        now, before = self._resident(), self._last
-        self._least, self._last = min(self._least, now), now
-        if now - self._least < GROWTH_BYTES or now > before:
+    async def check(self, now: float) -> None:
+        """Trim if the process is larger than before, does not grow now, and an attempt is due."""
+        size, before = self._resident(), self._last
+        self._least, self._last = min(self._least, size), size
+        if size - self._left >= GROWTH_BYTES:
+            self._pause, self._due = CHECK_SECONDS, min(self._due, now)
+        if size - self._least < GROWTH_BYTES or size > before or now < self._due:
             return
         await asyncio.to_thread(self._trim)
-        self._least = self._last = self._resident()
+        self._last = self._left = self._resident()
+        returned_little = size - self._left < GROWTH_BYTES // 4
+        self._pause = min(2 * self._pause, PAUSE_SECONDS_MAX) if returned_little else CHECK_SECONDS
+        self._due = now + self._pause

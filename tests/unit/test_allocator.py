@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from itertools import pairwise
 
 import pytest
 
-from podling.allocator import GROWTH_BYTES, Trimmer
+from podling.allocator import CHECK_SECONDS, GROWTH_BYTES, PAUSE_SECONDS_MAX, Trimmer
 
 MB = 1024 * 1024
 
@@ -51,15 +52,15 @@ def trimmer(memory: Memory) -> Trimmer:
 
 @pytest.mark.asyncio(loop_factories=["real"])
 async def test_memory_is_returned_after_growth_has_ended(memory: Memory, trimmer: Trimmer) -> None:
-    await trimmer.check()
+    await trimmer.check(0)
     memory.free = 200 * MB
-    await trimmer.check()
+    await trimmer.check(0)
     memory.free = 300 * MB
-    await trimmer.check()
+    await trimmer.check(0)
     assert memory.trims == 0, "the load still grows"
-    await trimmer.check()
+    await trimmer.check(0)
     assert (memory.trims, memory.free) == (1, 0)
-    await trimmer.check()
+    await trimmer.check(0)
     assert memory.trims == 1
 
 
@@ -67,7 +68,7 @@ async def test_memory_is_returned_after_growth_has_ended(memory: Memory, trimmer
 async def test_memory_in_use_is_not_trimmed_again_and_again(memory: Memory, trimmer: Trimmer) -> None:
     memory.used += 200 * MB
     for _ in range(10):
-        await trimmer.check()
+        await trimmer.check(0)
     assert memory.trims == 1
 
 
@@ -75,18 +76,37 @@ async def test_memory_in_use_is_not_trimmed_again_and_again(memory: Memory, trim
 async def test_small_growth_is_left_alone(memory: Memory, trimmer: Trimmer) -> None:
     memory.free = GROWTH_BYTES - 1
     for _ in range(3):
-        await trimmer.check()
+        await trimmer.check(0)
     assert memory.trims == 0
 
 
 @pytest.mark.asyncio(loop_factories=["real"])
 async def test_memory_that_shrinks_by_itself_sets_a_new_measure(memory: Memory, trimmer: Trimmer) -> None:
     memory.used = 50 * MB
-    await trimmer.check()
+    await trimmer.check(0)
     memory.free = 20 * MB
-    await trimmer.check()
-    await trimmer.check()
+    await trimmer.check(0)
+    await trimmer.check(0)
     assert memory.trims == 1
+
+
+@pytest.mark.asyncio(loop_factories=["real"])
+async def test_attempts_go_on_and_become_rare(memory: Memory, trimmer: Trimmer) -> None:
+    """Objects of a load may be in use for minutes after it."""
+    memory.used += 200 * MB
+    attempts = []
+    for second in range(0, 4000, int(CHECK_SECONDS)):
+        before = memory.trims
+        await trimmer.check(second)
+        if memory.trims != before:
+            attempts.append(second)
+    pauses = [later - earlier for earlier, later in pairwise(attempts)]
+    assert pauses[:3] == [2 * CHECK_SECONDS, 4 * CHECK_SECONDS, 8 * CHECK_SECONDS]
+    assert pauses[-1] == PAUSE_SECONDS_MAX
+    memory.free += 2 * GROWTH_BYTES
+    await trimmer.check(4000)
+    await trimmer.check(4005)
+    assert memory.free == 0, "new growth is looked at soon"
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="needs glibc and /proc")

@@ -32,7 +32,6 @@ from podling.cluster.directory import (
     open_private,
 )
 from podling.cluster.garbage_collection import begin, settle
-from podling.cluster.memory import MemoryReturn
 from podling.cluster.own_log import OwnLog
 from podling.rlimits import raise_open_files
 from podling.supervisor import Supervisor
@@ -390,7 +389,6 @@ async def _serve(cluster: Cluster, kubeconfig: Path | None, progress: Progress) 
     await cluster.start()
     supervisor = Supervisor()
     supervisor.keep_running("log-rotation", OwnLog(cluster.directory.log).run)
-    supervisor.keep_running("memory", MemoryReturn().run)
     try:
         written = cluster.write_kubeconfig(kubeconfig, supervisor)
         ready = await cluster.nodes_ready(stop)

@@ -18,7 +18,7 @@ from typing import Protocol
 from aiohttp import web
 from yarl import URL
 
-from podling import clock
+from podling import clock, turns
 from podling.machinery.digits import is_number
 from podling.streaming.aiohttp_internals import drain_of, take_over
 from podling.streaming.hangup import HangupWatch
@@ -29,6 +29,10 @@ HEAD_MAX = 64 * 1024
 READ = 64 * 1024
 CLOSE_SECONDS = 1.0
 KEEPALIVE_SECONDS = 15
+SMALL = 4 * 1024
+"""Chunks below this size, as of terminals, are sent without waiting for a turn."""
+COST = 16
+"""A streamed byte counts as so many of an answer's: each chunk takes a task, a frame and TLS both ways."""
 SLICE = 16 * 1024
 """Bytes that are handed on at once, before others get a turn: they may be very many small frames."""
 
@@ -126,6 +130,7 @@ class _Taken:
                     await self._gone.wait()
 
     async def send(self, data: bytes) -> None:
+        await _turn(data)
         if self._transport.is_closing():
             raise ConnectionResetError("the client is gone")
         self._transport.write(data)
@@ -158,6 +163,12 @@ async def accept_upgrade(
     return response, taken
 
 
+async def _turn(data: bytes) -> None:
+    """Wait for a turn of the loop: very many streams that move at once must leave some for other requests."""
+    if len(data) >= SMALL:
+        await turns.take(len(data) * COST)
+
+
 class _Opened:
     """A connection that we opened."""
 
@@ -172,6 +183,7 @@ class _Opened:
             return b""
 
     async def send(self, data: bytes) -> None:
+        await _turn(data)
         self._writer.write(data)
         await self._writer.drain()
 

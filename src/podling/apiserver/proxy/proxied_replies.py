@@ -14,7 +14,7 @@ import aiohttp
 from aiohttp import web
 from multidict import CIMultiDict
 
-from podling import clock
+from podling import clock, turns
 from podling.apiserver.proxy.html_rewriting import HtmlRewriter
 from podling.apiserver.proxy.link_rewriting import CORS, Links, is_html
 from podling.apiserver.proxy.upgrade_proxy import forwarded
@@ -22,6 +22,8 @@ from podling.machinery import errors
 
 EXPANDED_BYTES = 64 * 1024
 """Number of bytes of a compressed document that are expanded at once."""
+COST = 16
+"""A relayed byte counts as so many of an answer's: each chunk takes a task, and TLS both ways."""
 SLICE = 1024
 """Number of bytes rewritten before the event loop serves other requests: they may be all links."""
 GZIP, ZLIB, RAW = 31, 15, -15
@@ -138,6 +140,7 @@ async def relay(
         try:
             await response.prepare(request)
             async for chunk in chunks:
+                await turns.take(len(chunk) * COST)
                 await response.write(chunk)
             await response.write_eof()
         except (ConnectionError, aiohttp.ClientError, zlib.error):
