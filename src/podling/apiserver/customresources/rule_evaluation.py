@@ -13,8 +13,11 @@ from __future__ import annotations
 
 import json
 import logging
+import sys
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -37,6 +40,8 @@ log = logging.getLogger(__name__)
 
 MESSAGE_MAX = 5 * 1024
 """The most bytes of a message that an expression makes; a longer one is not used."""
+COMPILING = 500
+"""The cost of compiling an expression at its first use, where the cost is limited."""
 _MISSING = value_validation.ABSENT
 _NEVER_KEPT = ("apiVersion", "kind")
 """Of these whole objects may not stay as wrong as they are: they may have been those of another version."""
@@ -202,6 +207,23 @@ class _Place(Struct, frozen=True):
         return _Place(path, value, _MISSING, self.around or (self.value, self.before))
 
 
+class TooCostly(Exception):
+    """The rules of an object cost more than ``cost_limited`` allows. Nothing is known of the object."""
+
+
+_limit: ContextVar[int | None] = ContextVar("cost limit of rules", default=None)
+
+
+@contextmanager
+def cost_limited(cost: int) -> Iterator[None]:
+    """Raise ``TooCostly`` where the rules of one object cost more: to evaluate them elsewhere."""
+    token = _limit.set(cost)
+    try:
+        yield
+    finally:
+        _limit.reset(token)
+
+
 class _Asking:
     """One evaluation of an object: the results so far, and the remaining budget."""
 
@@ -210,6 +232,9 @@ class _Asking:
 
         self.found = Found()
         self._left = PER_OBJECT
+        limit = _limit.get()
+        self._allowed = sys.maxsize if limit is None else limit
+        """The cost that may be spent here."""
 
     def walk(self, node: _Node, place: _Place) -> None:
         value, old, schema = place.value, place.before, node.schema
@@ -242,6 +267,8 @@ class _Asking:
     def _ask(self, rule: Rule, place: _Place) -> None:
         """Evaluate one rule on one value; it may not apply."""
         before = None if place.before is _MISSING else place.before
+        if "program" not in rule.__dict__:
+            self._spend(COMPILING)
         if rule.uses_old and before is None and not rule.optional_old:
             return
         result, names = self._evaluated(rule, place.value, before, place.path)
@@ -258,7 +285,7 @@ class _Asking:
         names: dict[str, Any] = {"self": value, "oldSelf": before}
         if rule.optional_old:
             names["oldSelf"] = programs.Optional(before, before is not None)
-        budget = [paid]
+        budget = [granted := max(0, min(paid, self._allowed))]
         try:
             return rule.program.evaluate(names, budget), names
         except programs.NotCompiled as error:
@@ -266,13 +293,22 @@ class _Asking:
         except programs.Failure as error:
             why = _failed(str(error), rule)
         except programs.OverBudget as error:
+            if granted < paid:
+                raise TooCostly from None
             text = "no further validation rules will be run due to call cost exceeds limit for rule"
             why = f"'{error}': {text}: {rule.shown}" if paid == programs.PER_CALL else _SPENT
             self._left = -1
         finally:
-            self._left -= paid - max(budget[0], 0)
+            spent = granted - max(budget[0], 0)
+            self._left -= spent
+            self._allowed -= spent
         self.found.errors.append(fields.invalid(path, rule.schema.type, why))
         return None, names
+
+    def _spend(self, cost: int) -> None:
+        self._allowed -= cost
+        if self._allowed < 0:
+            raise TooCostly
 
     def _refusal(self, rule: Rule, place: _Place, names: dict[str, Any]) -> FieldError:
         text = self._message(rule, names) or (rule.plain.get("message") or "").strip()
@@ -291,7 +327,7 @@ class _Asking:
         from podling.apiserver.cel import programs
 
         paid = min(programs.PER_CALL, max(self._left, 0))
-        budget = [paid]
+        budget = [granted := max(0, min(paid, self._allowed))]
         try:
             if rule.message_program is None:
                 return ""
@@ -300,10 +336,14 @@ class _Asking:
             log.info("messageExpression evaluation failed due to: %s", error)
             return ""
         except programs.OverBudget:
+            if granted < paid:
+                raise TooCostly from None
             self._left = -1
             return _dear_message(rule, whole=paid == programs.PER_CALL)
         finally:
-            self._left -= paid - max(budget[0], 0)
+            spent = granted - max(budget[0], 0)
+            self._left -= spent
+            self._allowed -= spent
         return "" if "\n" in text or len(text.encode()) > MESSAGE_MAX else text
 
 

@@ -18,6 +18,9 @@ LARGE_BYTES = 64 * 1024
 MICROSECONDS_MAX = 8000.0
 """Work beyond this goes to a worker: the rest of the 10 ms of one piece is for admission and the store."""
 
+RULES_COST_MAX = 8000
+"""Rules of custom resources (CEL) that cost more are evaluated by a worker: one unit takes up to 0.6 us."""
+
 DEFINITIONS = "customresourcedefinitions"
 SCHEMA_MICROSECONDS = 12.0
 """For each value of a custom object, or of a definition: its schema is looked at, too."""

@@ -22,6 +22,7 @@ from msgspec import Struct, field, structs
 from podling import clock, ids
 from podling.api.meta_v1 import DeleteOptions, ObjectMeta, Status, StatusDetails
 from podling.apiserver.admission.base import AdmissionRequest, Chain, Operation, release, release_later
+from podling.apiserver.customresources.rule_evaluation import TooCostly, cost_limited
 from podling.apiserver.kinds.common import metadata
 from podling.apiserver.kinds.common.base import KindRules
 from podling.apiserver.registry import deletion, objects, remote_stages, write_stages
@@ -30,12 +31,13 @@ from podling.apiserver.registry.managed_fields import with_readable_managed_fiel
 from podling.apiserver.registry.objects import Writing, object_of, stored
 from podling.apiserver.registry.reads import Reads
 from podling.apiserver.registry.remote_stages import Draft, RemoteStages
-from podling.apiserver.registry.write_costs import LARGE_BYTES, Work, is_heavy
+from podling.apiserver.registry.write_costs import LARGE_BYTES, RULES_COST_MAX, Work, is_heavy
 from podling.apiserver.registry.write_queue import WriteQueue
 from podling.apiserver.registry.write_stages import WriteRequest
 from podling.client.base import PatchType
 from podling.client.requests import Patch, RawBody, Target, User, WriteOptions
 from podling.machinery import errors
+from podling.machinery.encoding import codec
 from podling.machinery.encoding.custom import CustomObject, CustomResource
 from podling.machinery.errors import ApiError
 from podling.machinery.numbers import UINT64_MAX, natural
@@ -145,8 +147,16 @@ class Writes:
     ) -> Any:
         """Return the new object to store, found valid."""
         if draft is None or self.remote is None:
-            name = _new_name(obj, write.rules)
-            return write_stages.settle_creation(write, obj, now, name=name, uid=ids.uid())
+            name, uid = _new_name(obj, write.rules), ids.uid()
+            if self.remote is None or not isinstance(write.resource, CustomResource):
+                return write_stages.settle_creation(write, obj, now, name=name, uid=uid)
+            noted = len(write.options.warnings)
+            try:
+                with cost_limited(RULES_COST_MAX):
+                    return write_stages.settle_creation(write, obj, now, name=name, uid=uid)
+            except TooCostly:
+                del write.options.warnings[noted:]
+                return await self.remote.settle_creation(write, obj, now)
         if draft.settled is None:
             return await self.remote.settle_creation(write, obj, now)
         return await remote_stages.settled_object(write, draft.obj, draft.settled, None)
@@ -313,13 +323,26 @@ class Writes:
             obj = with_readable_managed_fields(behind, drafted, write.options)
         draft = changing.draft
         if draft is None or self.remote is None:
-            new = write_stages.settle_change(write, obj, old, now)
+            new = await self._settled_here(changing, obj)
         elif obj is drafted and draft.settled is not None:
             new = await remote_stages.settled_object(write, obj, draft.settled, old)
         else:
             new = await self.remote.settle_change(write, obj, old, changing.old_bytes, now)
         await self._admission.validate(structs.replace(request, object=_shown(write, new)))
         return new
+
+    async def _settled_here(self, changing: _Changing, obj: Any) -> Any:
+        """Return the object to store; a worker process evaluates rules of custom resources that cost much."""
+        write, old, now = changing.write, changing.old, changing.now
+        if self.remote is None or not isinstance(write.resource, CustomResource):
+            return write_stages.settle_change(write, obj, old, now)
+        noted = len(write.options.warnings)
+        try:
+            with cost_limited(RULES_COST_MAX):
+                return write_stages.settle_change(write, obj, old, now)
+        except TooCostly:
+            del write.options.warnings[noted:]
+            return await self.remote.settle_change(write, obj, old, codec.encode(old), now)
 
     async def _replace(self, resource: Resource, entry: Entry, new: Any, options: WriteOptions) -> Any:
         """Write ``new`` over ``entry``, or end the object if that was all its deletion waited for."""

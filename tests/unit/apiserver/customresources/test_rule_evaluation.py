@@ -9,7 +9,12 @@ from msgspec import structs
 
 from podling import clock
 from podling.api.apiextensions_v1 import CustomResourceDefinition
-from podling.apiserver.customresources.rule_evaluation import SchemaRules
+from podling.apiserver.customresources.rule_evaluation import (
+    COMPILING,
+    SchemaRules,
+    TooCostly,
+    cost_limited,
+)
 from podling.apiserver.customresources.structural import schema_of
 from podling.client.requests import SYSTEM, Target, WriteOptions
 from podling.machinery.encoding.plain import copied
@@ -294,6 +299,25 @@ def test_rules_of_an_object_share_one_cost_budget() -> None:
         'spec: Invalid value: "array": validation failed due to running out of cost budget, '
         "no further validation rules will be run"
     ]
+
+
+def test_rules_above_the_limit_of_their_caller_are_left_to_others() -> None:
+    checked = rules({"type": "array", "items": INTEGER}, {"rule": PAIRS})
+    with cost_limited(20_000):
+        assert found(checked, list(range(40))) == []
+        with pytest.raises(TooCostly):
+            found(checked, list(range(200)))
+    assert found(checked, list(range(200))) == []
+
+
+def test_compiling_of_many_rules_is_left_to_others() -> None:
+    many = ({"rule": f"self > {-number}"} for number in range(100))
+    checked = rules(INTEGER, *many)
+    for _ in range(10):  # each time some more are compiled
+        with pytest.raises(TooCostly), cost_limited(5 * COMPILING):
+            found(checked, 1)
+    with cost_limited(200 * COMPILING):
+        assert found(checked, 1) == []
 
 
 def test_type_of_the_object_is_never_ratcheted() -> None:

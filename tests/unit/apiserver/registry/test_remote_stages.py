@@ -9,13 +9,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from podling import ids
+from podling import clock, ids
+from podling.apiserver.registry import writes
+from podling.apiserver.registry.remote_stages import RemoteStages
 from podling.client.base import PatchType
-from podling.client.requests import Target
+from podling.client.requests import SYSTEM, Patch, Target, WriteOptions
+from podling.machinery.errors import ApiError
 from podling.machinery.scheme import RESOURCES, Resource
-from tests.support.custom_resources import definition
+from podling.testing import ControlPlane
+from tests.support.custom_resources import definition, widget
 from tests.support.manifests import valid_objects
-from tests.support.remote_writes import CustomTarget, Request, compute_all_remotely, outcomes
+from tests.support.remote_writes import CustomTarget, OneProcess, Request, compute_all_remotely, outcomes
 
 STORED = {(each.group_version, each.kind): each for each in RESOURCES if each.stored}
 DOCUMENTS = [each for each in valid_objects() if (each["apiVersion"], each["kind"]) in STORED]
@@ -172,6 +176,41 @@ def test_writes_of_custom_resources_are_the_same() -> None:
     )
     refused = [number for number, body in enumerate(bodies) if b'"status":"Failure"' in body]
     assert refused == [1, 2, 5, 6, 7, 9, 10, 12, 15, 17]
+
+
+NUMBERS = definition(
+    {
+        "type": "object",
+        "properties": {"numbers": {"type": "array", "items": {"type": "integer"}}},
+        "x-kubernetes-validations": [{"rule": "self.numbers.all(a, self.numbers.all(b, a + b >= 0))"}],
+    }
+)
+
+
+async def test_costly_rules_of_small_objects_are_evaluated_by_a_worker(
+    cluster: ControlPlane, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writes, "is_heavy", lambda *_: False)
+    await cluster.client.create(NUMBERS)
+    await clock.sleep(1)
+    pool = OneProcess()
+    cluster.backend.compute_in(RemoteStages(pool, cluster.server.catalogue.definition_of))
+    resource = cluster.server.catalogue.by_path("example.com", "v1", "widgets")
+    assert resource is not None
+    many = Target(resource, "default")
+    for name, numbers in (("few", [1, 2]), ("many", list(range(300)))):
+        before = pool.jobs
+        made = await cluster.backend.create(
+            many, SYSTEM, widget(resource.type, name, numbers=numbers), WriteOptions()
+        )
+        assert (made.content["numbers"], pool.jobs - before) == (numbers, int(name == "many"))
+    wrong = {"numbers": [-1000, *range(300)]}
+    with pytest.raises(ApiError, match="failed rule"):
+        await cluster.backend.create(many, SYSTEM, widget(resource.type, "wrong", **wrong), WriteOptions())
+    before = pool.jobs
+    patch = Patch(PatchType.MERGE, {"metadata": {"labels": {"a": "b"}}})
+    changed = await cluster.backend.patch(Target(resource, "default", "many"), SYSTEM, patch, WriteOptions())
+    assert (changed.metadata.labels, pool.jobs - before) == ({"a": "b"}, 1)
 
 
 YAML_BODY = b"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: my}\ndata:\n  a: b\n  a: c\n"
