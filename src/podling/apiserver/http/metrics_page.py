@@ -46,6 +46,8 @@ class MetricsPage:
     async def _made(self) -> bytes:
         families: list[Any] = []
         for collector in self._collectors():
+            if isinstance(collector, metrics.RemoteCollector):
+                await collector.refresh()
             found = iter(collector.collect())
             while True:
                 await turns.take()
