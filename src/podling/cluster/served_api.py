@@ -40,10 +40,20 @@ LOOPBACK = "127.0.0.1"
 
 
 class Sharing(Struct, frozen=True):
-    """The things that the API server shares with its workers: their socket for HTTPS, and its revision."""
+    """The things that the API server shares with other processes.
+
+    The supervisor keeps the socket for HTTPS, where connections wait while the server is started again. With
+    ``revision`` there are API workers, which accept the connections and read the revision of the store.
+    """
 
     listening: SharedSocket
-    revision: SharedRevision
+    revision: SharedRevision | None = None
+
+    def applied_to(self, serving: Serving) -> Serving:
+        """Return the settings of the server with the socket."""
+        if self.revision is not None:
+            return structs.replace(serving, listening=self.listening, accepts=False)
+        return structs.replace(serving, listening=self.listening.of(0))
 
 
 class ServedApi:
@@ -53,7 +63,7 @@ class ServedApi:
         progress: receives the store and the server as they start.
         set_aside: move stored values that cannot be decoded out of the store, instead of refusing to start.
         parts: the checks of readiness of parts in other processes, by name.
-        sharing: with API workers, which accept the connections; None without.
+        sharing: where the server is a process of its own; None in one process.
     """
 
     def __init__(
@@ -122,7 +132,7 @@ class ServedApi:
         """Open the store and serve it. What had started before an error is stopped by ``stop``."""
         store = SqliteStore(self.directory.store)
         self._stack.push_async_callback(store.close)
-        if self._sharing is not None:
+        if self._sharing is not None and self._sharing.revision is not None:
             store.publish_revision(self._sharing.revision.publish)
         self._progress("store", f"revision {store.revision}")
         await self._check_values(store)
@@ -141,7 +151,7 @@ class ServedApi:
         streams = StreamRequests(api.registry, api.objects, connector)
         serving = structs.replace(serving_of(self.settings, self._pki, api), ready_checks=self._parts)
         if self._sharing is not None:
-            serving = structs.replace(serving, listening=self._sharing.listening, accepts=False)
+            serving = self._sharing.applied_to(serving)
         self.http = server = HttpServer(api, api.authenticator, serving, streams)
         with port_failures(self.settings.port):
             await server.start()

@@ -46,7 +46,7 @@ class ApiPart:
         socket = SocketServer(api, directory.socket)
         self._stack.push_async_callback(socket.stop)
         await socket.start()
-        if sharing is not None:
+        if sharing is not None and sharing.revision is not None:
             inside = InsideServer(served.http, directory.inside)
             self._stack.push_async_callback(inside.stop)
             await inside.start()
@@ -54,10 +54,12 @@ class ApiPart:
         return Started(served.port, str(kubeconfig))
 
     def _sharing(self) -> Sharing | None:
-        """Return the things shared with workers; None without workers."""
+        """Return the things shared with other processes."""
         found = self._surroundings
         if found.listening is None:
             return None
+        if not found.settings.api_workers:
+            return Sharing(found.listening)
         revision = SharedRevision(found.directory.revision)
         self._stack.callback(revision.close)
         return Sharing(found.listening, revision)

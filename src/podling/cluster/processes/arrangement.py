@@ -99,11 +99,10 @@ class Arrangement:
             on_start: is called once all parts are Ready, or when that takes too long.
         """
         states = StateFile(self._directory.path)
-        if self._settings.api_workers:
+        try:
             with port_failures(self._settings.port):
                 listening = listen(host_of(self._settings), self._settings.port)
-            self._listening = SharedSocket(listening, self._settings.api_workers)
-        try:
+            self._listening = SharedSocket(listening, max(1, self._settings.api_workers))
             self._supervise(states, on_start)
         finally:
             states.remove()

@@ -190,7 +190,7 @@ class Supervision:
         how = self._children.pop(name).bury()
         state = states.exited(self._states[name], how, clock.monotonic(), stopping=self.is_stopping)
         self._states[name] = state
-        if not self.is_stopping:
+        if name in self._started and not self.is_stopping:
             logger.warning("part %s: %s", name, states.problem(state, clock.monotonic(), clock.now()))
 
     def _note_silence(self) -> None:
