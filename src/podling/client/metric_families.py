@@ -39,6 +39,11 @@ def encode_families(families: Iterable[Any]) -> bytes:
     return msgspec.msgpack.encode(found)
 
 
+def check_families(data: bytes) -> None:
+    """Raise ``msgspec.MsgspecError`` unless ``data`` is what ``encode_families`` returns."""
+    _read(data)
+
+
 def decode_families(data: bytes) -> Iterator[Any]:
     """Yield the families that ``encode_families`` encoded. Raises ``msgspec.MsgspecError``."""
     from prometheus_client.core import Metric

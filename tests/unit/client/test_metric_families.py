@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import msgspec
+import pytest
 from prometheus_client import generate_latest
 from prometheus_client.registry import CollectorRegistry
 
-from podling.client.metric_families import decode_families, encode_families
+from podling.client.metric_families import check_families, decode_families, encode_families
 from podling.machinery.histograms import Histogram, counters, gauges, histograms, summaries
 
 
@@ -37,6 +39,12 @@ def test_families_of_every_type_are_shown_as_before() -> None:
         counters("none", "Nothing yet.", ("code",), {}),
     ]
     assert page(list(decode_families(encode_families(families)))) == page(families)
+
+
+def test_other_bytes_are_refused() -> None:
+    check_families(encode_families([]))
+    with pytest.raises(msgspec.MsgspecError):
+        check_families(b"\x00")
 
 
 def test_decoded_families_may_be_changed() -> None:

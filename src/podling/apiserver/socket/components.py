@@ -15,7 +15,7 @@ from podling import clock
 from podling.apiserver.http.health import Check
 from podling.client.base import Unreachable
 from podling.client.component_reports import METRICS
-from podling.client.metric_families import decode_families
+from podling.client.metric_families import check_families, decode_families
 
 log = logging.getLogger(__name__)
 
@@ -96,8 +96,7 @@ class ConnectedComponents:
         self._families.pop(process, None)
         try:
             data = await process.request(METRICS, b"", ANSWER_SECONDS)
-            for _ in decode_families(data):
-                pass
+            check_families(data)
         except (Unreachable, msgspec.MsgspecError) as error:
             log.warning("no metrics of process %d (%s): %s", process.pid, process.component, error)
             return
