@@ -17,6 +17,9 @@ NAMES_OF_KUBERNETES = (
     "apiserver_admission_step_admission_duration_seconds_summary",
     "apiserver_admission_webhook_fail_open_count",
     "apiserver_admission_webhook_rejection_count",
+    "apiserver_flowcontrol_latest_s",
+    "apiserver_flowcontrol_next_discounted_s_bounds",
+    "apiserver_flowcontrol_next_s_bounds",
 )
 """Names that upstream chose before there were conventions."""
 
