@@ -26,6 +26,7 @@ from podling.apiserver.auth.pki import KeyPair
 from podling.apiserver.auth.rbac import Attributes
 from podling.apiserver.flowcontrol.dispatcher import TooManyRequests
 from podling.apiserver.flowcontrol.filter import KnownFlow
+from podling.apiserver.flowcontrol.work_estimator import WITH_BODIES
 from podling.apiserver.http.exchange import CACHE_CONTROL, Answer, HttpRequest
 from podling.apiserver.http.forwarded_user import forwarded_user
 from podling.apiserver.http.health import Check, Health
@@ -257,23 +258,23 @@ class HttpServer:
         except asyncio.CancelledError:
             if request.is_late and not request.writer.output_size:
                 request.task.uncancel()
+                request.is_terminated = True
                 response = await reply_error(request, errors.gateway_timeout(TIMED_OUT))
             else:
                 if labels is not None:
                     self._metrics.end(labels, CLIENT_GONE, clock.monotonic() - started)
                 raise
         finally:
+            ended = clock.monotonic()
+            if request.place is not None:
+                request.place.close(request, started, ended)
             if request.timer is not None:
                 request.timer.cancel()
-            ended = clock.monotonic()
-            if (place := request.place) is not None:
-                request.place = None
-                place.close(request, started, ended)
         if self._stopping:
             response.force_close()  # the connection came too late to be closed with the others
         if labels is None:  # refused before it was understood
             labels = self._begun(path_labels(request.method, request.path))
-        self._metrics.end(labels, response.status, ended - started)
+        self._metrics.end(labels, response.status, ended - started, terminated=request.is_terminated)
         if type(response) is not Answer and isinstance(response, web.Response) and not response.prepared:
             await _send(request, response)
         return response
@@ -314,6 +315,9 @@ class HttpServer:
             if self._streams is None:
                 raise errors.service_unavailable("this server reaches no nodes")
             return await self._streams.serve(request, parsed, verb, user)
+        if verb in WITH_BODIES and not request.content.is_eof() and request.has_small_body:
+            self._api.registry.authorize(user, verb, parsed.target)
+            await request.read()  # a client that sends slowly is to occupy no seat meanwhile
         wait = self._fairness.begin(request, user, verb, parsed.target, route.flow)
         if wait is not None:
             await wait
@@ -396,6 +400,7 @@ async def _failed(request: HttpRequest, error: Exception) -> web.StreamResponse:
     if isinstance(error, ApiError):
         return await reply_error(request, error)
     if isinstance(error, TooManyRequests):
+        request.is_terminated = True
         return await reply_text(
             request, str(error), code=429, headers={"Retry-After": str(error.retry_after)}
         )

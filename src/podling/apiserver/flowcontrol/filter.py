@@ -15,6 +15,7 @@ from podling.apiserver.flowcontrol.dispatcher import Dispatcher, Turn, wait_seco
 from podling.apiserver.flowcontrol.flows import Flow, Flows
 from podling.apiserver.flowcontrol.inflight_limits import InflightLimits
 from podling.apiserver.flowcontrol.metrics import FlowMetrics
+from podling.apiserver.flowcontrol.queue_set import QueueSet
 from podling.apiserver.flowcontrol.watch_counts import WatchCounts
 from podling.apiserver.flowcontrol.work_estimate import ONE_SEAT, WorkEstimate
 from podling.apiserver.flowcontrol.work_estimator import CHANGES, WorkEstimator, estimate_of_path
@@ -26,6 +27,8 @@ ADJUSTMENT_SECONDS = 10.0
 """Period of the adjustments of what levels lend and borrow."""
 LATE_SECONDS = 1.0
 """Requests that take longer than they may are looked for at this interval."""
+BODY_SECONDS = 10.0
+"""The time for a large body to arrive while other requests wait for the seats that it holds."""
 LONG_RUNNING = ("attach", "exec", "log", "portforward", "proxy")
 """Subresources whose requests take no seats, also those of aggregated servers."""
 READS = ("get", "list", "watch")
@@ -89,6 +92,8 @@ class PriorityAndFairness:
                 late.append(request)
             others = [each.details for each in level.queue_set.requests() if each.details is not None]
             late += [each for each in others if each.deadline <= now]
+            if level.queue_set.requests_waiting:
+                late += _slow_bodies(level.queue_set, now)
             for request in late:
                 if "Upgrade" not in request.headers:
                     request.end_late()
@@ -171,3 +176,16 @@ class PriorityAndFairness:
         if started is None or started.is_executing:
             return None
         return turn.wait(wait_seconds(request.deadline, now))
+
+
+def _slow_bodies(queue_set: QueueSet, now: float) -> list[HttpRequest]:
+    """Return the requests that occupy many seats, and whose bodies take too long to arrive."""
+    return [
+        each.details
+        for each in queue_set.requests()
+        if each.wide
+        and each.is_executing
+        and now - each.started_at >= BODY_SECONDS
+        and each.details is not None
+        and not each.details.content.is_eof()
+    ]

@@ -120,4 +120,4 @@ def seats_in_level(seats: int, current_limit: int) -> int:
     """
     if seats <= 1:
         return 1
-    return max(2, math.ceil(current_limit * min(seats, FULL_SEATS) / (FULL_SEATS * WIDEST_SHARE)))
+    return max(2, current_limit * min(seats, FULL_SEATS) // (FULL_SEATS * WIDEST_SHARE))

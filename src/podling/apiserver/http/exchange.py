@@ -26,6 +26,7 @@ AUDIT_ID = "Audit-Id"
 CACHE_CONTROL = "Cache-Control"
 NOT_KEPT = "no-cache, private"
 FLOW_SCHEMA, PRIORITY_LEVEL = "X-Kubernetes-Pf-Flowschema-Uid", "X-Kubernetes-Pf-Prioritylevel-Uid"
+SMALL_BODY_BYTES = 64 * 1024
 REQUEST_SECONDS = 60.0
 """kube-apiserver's ``--request-timeout``."""
 
@@ -83,6 +84,8 @@ class HttpRequest(CompletingRequest):
     user: User | None = None
     time_limit: float | None = None
     """Seconds that its client allows, if they are fewer than ``seconds``."""
+    is_terminated: bool = False
+    """The server has ended it to protect itself."""
     timer: asyncio.TimerHandle | None = None
     """Ends it after that time."""
     is_late: bool = False
@@ -97,6 +100,12 @@ class HttpRequest(CompletingRequest):
     """The time that the body may take to arrive, and then the client to read the answer."""
     warnings: Sequence[str] = ()
     """Warnings for the client, sent with any answer."""
+
+    @property
+    def has_small_body(self) -> bool:
+        """True if its body takes little memory."""
+        size = self.content_length
+        return size is not None and size <= SMALL_BODY_BYTES
 
     @property
     def is_usual(self) -> bool:

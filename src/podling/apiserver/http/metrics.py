@@ -90,6 +90,7 @@ class RequestMetrics:
         self._count_objects = count_objects
         self._events: dict[tuple[str, str, str], int] = {}
         self._requests: dict[tuple[Labels, int], int] = {}
+        self._terminations: dict[tuple[Labels, int], int] = {}
         self._durations: dict[Labels, Histogram] = {}
         self._running = {"mutating": 0, "readOnly": 0}
         self._long_running: dict[Labels, int] = {}
@@ -101,11 +102,13 @@ class RequestMetrics:
         else:
             self._running["mutating" if labels.verb in _CHANGES else "readOnly"] += change
 
-    def end(self, labels: Labels, code: int, seconds: float) -> None:
-        """Count how a request that was begun has ended."""
+    def end(self, labels: Labels, code: int, seconds: float, *, terminated: bool = False) -> None:
+        """Count how a request that was begun has ended; ``terminated``: the server protected itself."""
         self.begin(labels, -1)
         key = (labels, code)
         self._requests[key] = self._requests.get(key, 0) + 1
+        if terminated:
+            self._terminations[key] = self._terminations.get(key, 0) + 1
         durations = self._durations.get(labels)
         if durations is None:
             durations = self._durations[labels] = Histogram(REQUEST_SECONDS)
@@ -138,6 +141,10 @@ class RequestMetrics:
         for durations in _parts(self._durations, HISTOGRAMS_AT_ONCE):
             found = {(*labels, COMPONENT): histogram for labels, histogram in durations.items()}
             yield histograms("apiserver_request_duration_seconds", text, names, found)
+
+        ends = {(*key[:-1], COMPONENT, str(code)): count for (key, code), count in self._terminations.items()}
+        text = "[ALPHA] Number of requests which apiserver terminated in self-defense."
+        yield counters("apiserver_request_terminations", text, (*names[:-2], "component", "code"), ends)
 
     def _under_way(self) -> Iterator[Any]:
         running = {(kind,): count for kind, count in self._running.items()}

@@ -352,3 +352,44 @@ async def test_metrics_count_dispatches_waits_and_rejections() -> None:
         assert value("current_limit_seats") == len(occupied)
         assert value("nominal_limit_seats", priority_level="workload-low") == 100
         assert value("next_s_bounds", bound="min") <= value("next_s_bounds", bound="max")
+
+
+async def _send_head(served: ServedHere, size: int) -> asyncio.StreamWriter:
+    """Send the head of a POST whose body of ``size`` bytes does not come."""
+    _, writer = await asyncio.open_connection("127.0.0.1", served.http.port)
+    user = "".join(f"{name}: {value}\r\n" for name, value in ANN.items())
+    writer.write(
+        f"POST {MAPS} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {TOKEN}\r\n{user}"
+        f"Content-Type: application/json\r\nContent-Length: {size}\r\n\r\n{{".encode()
+    )
+    await writer.drain()
+    return writer
+
+
+async def test_slow_small_bodies_occupy_no_seats() -> None:
+    async with limited() as served:
+        queue_set = level_of(served, "global-default").queue_set
+        writers = [await _send_head(served, 5000) for _ in range(2 * queue_set.limit)]
+        assert await _status(served, ANN) == 200
+        assert not queue_set.brief
+        for writer in writers:
+            writer.close()
+
+
+async def test_slow_large_bodies_do_not_keep_others_waiting_for_long() -> None:
+    async with limited() as served:
+        queue_set = level_of(served, "global-default").queue_set
+        writers = [await _send_head(served, 1_000_000) for _ in range(3)]
+        async with asyncio.timeout(5):
+            while queue_set.requests_waiting != 1:
+                await clock.sleep(0)
+        assert await _status(served, ANN) == 200, "they leave seats for others"
+        served.api.fairness.end_late(clock.monotonic() + 9)
+        await clock.sleep(0.05)
+        assert queue_set.requests_waiting == 1
+        served.api.fairness.end_late(clock.monotonic() + 11)
+        async with asyncio.timeout(5):
+            while queue_set.requests_waiting:
+                await clock.sleep(0)
+        for writer in writers:
+            writer.close()

@@ -115,5 +115,5 @@ def test_body_takes_seats_by_its_size(size: int, seats: int) -> None:
 @pytest.mark.parametrize("limit", [4, 20, 100, 245])
 def test_widest_requests_take_a_quarter_of_their_level(limit: int) -> None:
     assert seats_in_level(1, limit) == 1
-    assert seats_in_level(FULL_SEATS, limit) == seats_in_level(1000, limit) == max(2, -(-limit // 4))
+    assert seats_in_level(FULL_SEATS, limit) == seats_in_level(1000, limit) == max(2, limit // 4)
     assert seats_in_level(2, limit) >= 2, "it is still one of the wide requests"
