@@ -21,7 +21,7 @@ from podling.store.base import Encode, Entry, Event, EventType, StoreError
 from podling.store.hub import DEFAULT_CAPACITY
 from podling.store.state import CommittedReads, State
 
-FORGOTTEN_AT_ONCE = 5_000
+FORGOTTEN_AT_ONCE = 1_000
 """Changes let go of before others get a turn."""
 
 Change = tuple[EventType, Entry]

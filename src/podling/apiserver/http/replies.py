@@ -145,7 +145,7 @@ async def reply_pieces(
     first = next(pieces)
     await turns.take()
     second = next(pieces)
-    if request.method != "GET":
+    if request.method == "HEAD":
         return await reply_object(request, await _joined([first, second], pieces), media_type=media_type)
     begun = [first, second]
     del first, second

@@ -65,18 +65,6 @@ class Renderer(Struct, frozen=True):
             return self._table([self._row(entry, now)], revision, with_columns=True)
         return self._partial(entry)
 
-    async def many(self, entries: Sequence[Entry], metadata: ListMeta, now: datetime) -> bytes:
-        """Return a list of objects."""
-        size = self.size_of(entries)
-        found: list[bytes] = []
-        pieces = self.pieces(entries, metadata, now, size)
-        while True:
-            await turns.take(size)
-            piece = next(pieces, None)
-            if piece is None:
-                return found[0] if len(found) == 1 else b"".join(found)
-            found.append(piece)
-
     def size_of(self, entries: Sequence[Entry]) -> int:
         """Return the size of ``entries`` in bytes; more than that of a piece if they need several."""
         if len(entries) > self._at_once:

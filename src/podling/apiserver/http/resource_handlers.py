@@ -197,8 +197,9 @@ class ObjectRequests:
         for start in range(0, len(found), ENCODED_AT_ONCE):
             await turns.take(SHORT_BYTES)
             entries.extend(entry_of(obj) for obj in found[start : start + ENCODED_AT_ONCE])
-        body = await renderer.many(entries, revision, clock.now())
-        return await reply_object(request, body, media_type=wanted.media_type)
+        size = renderer.size_of(entries)
+        pieces = renderer.pieces(entries, revision, clock.now(), size)
+        return await replies.reply_pieces(request, pieces, wanted.media_type, size=size)
 
     async def _body(self, request: HttpRequest, target: Target, work: Work, options: WriteOptions) -> Any:
         """Return the object in the body of a request, a large one as it came.
