@@ -28,6 +28,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.abusing import abuser, innocent
+from bench.abusing.comparison import compared
 from bench.abusing.deeds import ALL, Deed
 from bench.abusing.innocent import Sample
 from bench.abusing.observer import Observer, lateness, memory_mib, peak_mib, processes_of
@@ -56,6 +57,9 @@ def main(arguments: Sequence[str] = ()) -> None:
         if options.json is not None:
             options.json.write_text(json.dumps([each.plain() for each in outcomes], indent=1) + "\n")
     print(f"\nload of the machine: {os.getloadavg()}\n\n{table(outcomes)}")
+    if options.beside is not None:
+        before = json.loads(options.beside.read_text())
+        print(f"\n{compared(before, [each.plain() for each in outcomes])}")
 
 
 def parsed(arguments: Sequence[str]) -> argparse.Namespace:
@@ -74,6 +78,7 @@ def parsed(arguments: Sequence[str]) -> argparse.Namespace:
         default=0.0,
         help="delete the objects, wait so long, and measure the memory again",
     )
+    parser.add_argument("--beside", type=Path, help="a file of --json: print both runs beside one another")
     parser.add_argument("--json", type=Path, help="also write the figures to this file")
     options = parser.parse_args(arguments)
     names = options.deeds or ["*"]
