@@ -29,6 +29,8 @@ SIGN_SECONDS = 1.0
 """Every process gives a sign of life so often."""
 SILENT_SECONDS = 2.5
 """A process without a sign of life for so long does not respond."""
+STARTING_SILENT_SECONDS = 30.0
+"""The same while it starts: a large store is read in one piece."""
 
 STARTING = "starting"
 RUNNING = "running"
@@ -135,9 +137,13 @@ def is_due(state: PartState, now: float) -> bool:
 
 def looked_at(state: PartState, now: float) -> PartState:
     """Return the state with its silence, if it gives no sign of life; the very same if nothing changed."""
-    if state.pid and state.silent_since is None and now - state.heard >= SILENT_SECONDS:
+    if state.pid and state.silent_since is None and now - state.heard >= _silence(state):
         return replace(state, silent_since=state.heard)
     return state
+
+
+def _silence(state: PartState) -> float:
+    return STARTING_SILENT_SECONDS if state.phase == STARTING else SILENT_SECONDS
 
 
 def next_change(state: PartState, now: float) -> float:
@@ -145,7 +151,7 @@ def next_change(state: PartState, now: float) -> float:
     if state.phase == WAITING:
         return max(0.0, state.next_start - now)
     if state.pid and state.silent_since is None:
-        return max(0.0, state.heard + SILENT_SECONDS - now)
+        return max(0.0, state.heard + _silence(state) - now)
     return SIGN_SECONDS * 3600
 
 

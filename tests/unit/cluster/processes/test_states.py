@@ -71,6 +71,12 @@ def test_silence_is_seen_after_its_time_and_ends_with_a_sign() -> None:
     assert states.problem(states.alive(silent, 20.5), 20.5, NOON) == ""
 
 
+def test_part_that_starts_may_be_silent_for_longer() -> None:
+    state = states.begun(NEW, 7, 0.0)
+    assert states.looked_at(state, 29.9) is state
+    assert states.looked_at(state, 30.0).silent_since == 0.0
+
+
 def test_part_without_a_process_is_not_silent() -> None:
     state = after(60.0)
     assert states.looked_at(state, 1000.0) is state
