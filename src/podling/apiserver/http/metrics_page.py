@@ -7,6 +7,7 @@ never for two at a time, and in a thread but for the collection.
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -16,6 +17,11 @@ from podling import turns
 from podling.apiserver.http import metrics
 from podling.apiserver.http.exchange import HttpRequest
 from podling.apiserver.http.replies import reply
+
+WRITTEN_AT_ONCE = 2_000
+"""Samples that are written at once. Many more would make the garbage collector look at all of them."""
+
+_families = re.compile(rb"^(?=# HELP )", re.MULTILINE).split
 
 Collectors = Callable[[], Iterable[metrics.Collector]]
 
@@ -44,10 +50,10 @@ class MetricsPage:
             return self._last
 
     async def _made(self) -> bytes:
+        page: dict[bytes, list[bytes]] = {}
         families: list[Any] = []
+        samples = 0
         for collector in self._collectors():
-            if isinstance(collector, metrics.RemoteCollector):
-                await collector.refresh()
             found = iter(collector.collect())
             while True:
                 await turns.take()
@@ -55,4 +61,18 @@ class MetricsPage:
                 if family is None:
                     break
                 families.append(family)
-        return await turns.in_thread(metrics.exposition, families, process=self._process)
+                samples += len(family.samples)
+                if samples >= WRITTEN_AT_ONCE:
+                    _add(page, await turns.in_thread(metrics.exposition, families, process=False))
+                    families, samples = [], 0
+        _add(page, await turns.in_thread(metrics.exposition, families, process=self._process))
+        return b"".join(part for parts in page.values() for part in parts)
+
+
+def _add(page: dict[bytes, list[bytes]], text: bytes) -> None:
+    """Add the families in ``text`` to those of the same name in ``page``."""
+    for block in _families(text):
+        if block:
+            explained, typed, samples = block.split(b"\n", 2)
+            name = explained.split(b" ", 3)[2]
+            page.setdefault(name, [explained + b"\n" + typed + b"\n"]).append(samples)

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from podling.apiserver.http.metrics import HISTOGRAMS_AT_ONCE, Labels, RequestMetrics
+from podling.apiserver.http import metrics_page
+from podling.apiserver.http.metrics import HISTOGRAMS_AT_ONCE, Labels, RequestMetrics, exposition
 from podling.apiserver.http.metrics_page import MetricsPage
 from podling.machinery.histograms import counters
 from tests.support.loop_turns import LoopTurns
@@ -78,3 +79,17 @@ async def test_many_series_are_collected_in_turns_of_the_loop() -> None:
     assert text.count("# TYPE apiserver_request_duration_seconds histogram") == 1
     assert text.count("apiserver_request_duration_seconds_count{") == count
     assert text.count("apiserver_request_total{") == count
+    names = [line.split()[2] for line in text.splitlines() if line.startswith("# HELP ")]
+    assert len(names) == len(set(names)), "samples of one name stand together"
+
+
+async def test_page_in_parts_is_the_page_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    requests = RequestMetrics(lambda: {("", "pods"): 3})
+    for number in range(HISTOGRAMS_AT_ONCE + 1):
+        labels = Labels("GET", "g", f"v{number}\n# HELP x", "pods", "", "resource")
+        requests.begin(labels)
+        requests.end(labels, 200, 0.01)
+    at_once = exposition(list(requests.collect()), process=False)
+    monkeypatch.setattr(metrics_page, "WRITTEN_AT_ONCE", 1)
+    assert await MetricsPage(lambda: [requests], process=False).page() == at_once
+    assert b"python_gc_objects" in await MetricsPage(lambda: [requests], process=True).page()
