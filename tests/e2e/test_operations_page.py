@@ -207,6 +207,7 @@ LASTING: dict[str, Outcome] = {
 }
 CHANGING: dict[str, Outcome] = {
     "Stop and start": assert_restarted,
+    "Several API processes": assert_restarted,
     "Move": assert_moved,
     "Copy": assert_copied,
     "Restore": assert_restored,

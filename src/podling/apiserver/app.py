@@ -72,6 +72,8 @@ CONNECTIONS: dict[str, Any] = {
 ROUTES_MAX = 4096
 """Meanings of requests remembered before remembering starts afresh."""
 TIMED_OUT = "request did not complete within the allotted timeout"
+WRITER = "writer"
+"""The process that a client of an API worker names in ``?process=`` for the documents of the writer."""
 STREAMS = ("log", "exec", "attach", "portforward", "proxy")
 
 
@@ -362,7 +364,9 @@ class HttpServer:
         return await self._api.aggregation.backend.serve(request, external.service, user)
 
     async def _document(self, request: HttpRequest) -> web.StreamResponse:
-        await self._authorized(request)
+        user = await self._authorized(request)
+        if self._writer is not None and request.query.get("process") == WRITER:
+            return await self._writer.forward(request, user)
         elsewhere = self._api.aggregation.described_by(request.path)
         if elsewhere is not None:
             return await self._api.aggregation.backend.serve(request, elsewhere, AGGREGATOR)

@@ -99,7 +99,7 @@ STARTED = clock.monotonic()
     "--api-workers",
     type=click.IntRange(0, API_WORKERS_MAX),
     metavar="N",
-    help="Run N further processes of the API server, which serve reads and watches on its port. Needs "
+    help="Run N further processes of the API server, which serve reads and watches on its port, beside "
     "--processes several.  [default: as last time, or 0]",
 )
 @click.option(
@@ -224,6 +224,7 @@ def _settings(last: ClusterSettings, chosen: Mapping[str, Any], progress: Progre
         runtime = _best_runtime(progress)
     elif by_default and runtime != "oci":
         _mention_better_runtime(runtime, progress)
+    processes, api_workers = chosen_processes(chosen["processes"], chosen["api_workers"], last)
     return ClusterSettings(
         port=_chosen(port, last.port or DEFAULT_PORT),
         runtime=runtime,
@@ -231,10 +232,20 @@ def _settings(last: ClusterSettings, chosen: Mapping[str, Any], progress: Progre
         nodes=_chosen(chosen["nodes"], last.nodes),
         controllers=_chosen(chosen["controllers"], last.controllers),
         api_only=api_only,
-        processes=_chosen(chosen["processes"], last.processes),
-        api_workers=_chosen(chosen["api_workers"], last.api_workers),
+        processes=processes,
+        api_workers=api_workers,
         static_pod_path=_chosen(static_pod_path, last.static_pod_path),
     )
+
+
+def chosen_processes(
+    processes: str | None, api_workers: int | None, last: ClusterSettings
+) -> tuple[str, int]:
+    """Return the arrangement and the number of API workers, which only ``several`` processes have. Pure."""
+    if processes == "one":
+        return "one", 0
+    workers = _chosen(api_workers, last.api_workers)
+    return ("several" if workers else _chosen(processes, last.processes)), workers
 
 
 def _chosen(option: T | None, last: T) -> T:
