@@ -275,6 +275,16 @@ async def test_user_of_a_forwarded_request_is_the_one_that_the_worker_has_found(
         assert answer.status == 403
 
 
+async def test_documents_of_the_writer_are_served_by_its_name(server: WorkedServer) -> None:
+    _, http = await server.worker()
+    session = server.session(http)
+    async with session.get("/readyz?verbose") as own, session.get("/readyz?verbose&process=writer") as other:
+        assert "informer-sync" in await own.text()
+        assert "poststarthook/compaction" in await other.text()
+    async with server.session(http, "plain").get("/metrics?process=writer") as refused:
+        assert refused.status == 403
+
+
 async def test_right_given_through_one_worker_counts_at_every_other(tmp_path: Path) -> None:
     rbac = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings"
     binding = {
