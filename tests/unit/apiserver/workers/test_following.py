@@ -114,7 +114,7 @@ async def test_reader_that_was_too_slow_continues_where_it_is() -> None:
         assert writer.starts == [None, 4]
 
 
-async def test_trouble_names_connection_silence_or_disk(
+async def test_check_shows_lost_connection_silence_and_full_disk(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     writer = Writer([Unreachable("no socket")], [snapshot(3, "/a"), beat(3, trouble="the disk is full")])
