@@ -15,6 +15,7 @@ from podling.api.core_v1 import ComponentStatus
 from podling.apiserver.socket import components
 from podling.client.component_reports import ComponentReports
 from podling.client.messages import Beat
+from podling.client.metric_families import encode_families
 from podling.client.socket_backend import SocketBackend
 from podling.machinery.histograms import Histogram, counters, histograms
 from podling.testing import ControlPlane, memory_cluster
@@ -151,3 +152,23 @@ async def test_process_that_does_not_answer_is_left_out(
         await server.components.refresh()
         assert list(server.components.collect()) == []
         stuck.set()
+
+
+async def test_silent_process_is_not_waited_for(
+    cluster: ControlPlane, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls, reports = 0, ComponentReports("control")
+
+    async def metrics(_: bytes) -> bytes:
+        nonlocal calls
+        calls += 1
+        return encode_families([])
+
+    reports.metrics = metrics  # type: ignore[method-assign]
+    async with socket_backend(cluster, tmp_path, reports) as (server, _):
+        while not server.components.states():
+            await clock.sleep(0.001)
+        await server.components.refresh()
+        monkeypatch.setattr(components, "SILENT_SECONDS", 0.0)
+        await server.components.refresh()
+        assert calls == 1

@@ -84,8 +84,14 @@ class ConnectedComponents:
         )
 
     async def refresh(self) -> None:
-        """Read the metrics of every process; those of a process that does not answer are left out."""
-        await asyncio.gather(*(self._read(process) for process in tuple(self._beats)))
+        """Read the metrics of every process; those of a process that does not answer are left out.
+
+        A process without signs of life is not waited for.
+        """
+        self._families.clear()
+        since = clock.monotonic() - SILENT_SECONDS
+        alive = [process for process, beat in self._beats.items() if beat.at > since]
+        await asyncio.gather(*map(self._read, alive))
 
     def collect(self) -> Iterator[Any]:
         """Yield the families that were read last."""
@@ -93,7 +99,6 @@ class ConnectedComponents:
             yield from decode_families(data)
 
     async def _read(self, process: Process) -> None:
-        self._families.pop(process, None)
         try:
             data = await process.request(METRICS, b"", ANSWER_SECONDS)
             check_families(data)
