@@ -5,8 +5,9 @@ per watched prefix that it falls under, for any number of watches, and the queue
 nothing but the events that it keeps alive. That cost is bounded: a watch more than ``capacity``
 events or bytes behind is cut off and reads ``WatchOverflow``, so the writer never waits for a reader.
 
-Finding the prefixes of a key: a prefix is as long as it is long, so for each length in use the head
-of the key is looked up. There are few lengths, for any number of watches.
+Finding the prefixes of a key: for each length in use the head of the key is looked up. There are few lengths,
+for any number of watches. The result is remembered for the part of the key up to its last slash, until a
+prefix comes or goes.
 """
 
 from __future__ import annotations
@@ -38,6 +39,9 @@ all other work; so they are woken in groups, each after a pause, and read all ne
 PAUSE_SECONDS = 0.003
 """Between one crowd and the next, so that writes and reads have their turns."""
 
+FOLDERS_MAX = 4096
+"""Collections of keys whose channels are remembered before remembering starts afresh."""
+
 TRIM_AT_LEAST = 256
 """The number of new events after which a log is checked for those that every watch has read."""
 
@@ -50,6 +54,8 @@ class Hub:
         self._capacity = capacity
         self._channels: dict[str, _Channel] = {}
         self._lengths: tuple[int, ...] = ()
+        self._folders: dict[str, tuple[tuple[_Channel, ...], tuple[int, ...]]] = {}
+        """By the part of a key up to its last slash: the channels of its prefixes, and the longer lengths."""
         self._touched: dict[_Channel, None] = {}
         self._closed = False
 
@@ -70,13 +76,18 @@ class Hub:
     def publish(self, event: Event) -> None:
         """Hand ``event``, already in the history, to the watches of its key; ``wake`` lets them run."""
         key = event.entry.key
-        for length in self._lengths:
+        folder = key[: key.rfind("/") + 1]
+        channels, longer = self._folders.get(folder) or self._find(folder)
+        for channel in channels:
+            channel.append(event)
+            self._touched[channel] = None
+        for length in longer:
             if length > len(key):
                 break
-            channel = self._channels.get(key[:length])
-            if channel is not None:
-                channel.append(event)
-                self._touched[channel] = None
+            found = self._channels.get(key[:length])
+            if found is not None:
+                found.append(event)
+                self._touched[found] = None
 
     def wake(self) -> None:
         """Wake the waiting watches that were published to: once per batch of events."""
@@ -108,7 +119,18 @@ class Hub:
 
         return release
 
+    def _find(self, folder: str) -> tuple[tuple[_Channel, ...], tuple[int, ...]]:
+        """Return the channels of the prefixes of ``folder``, and the lengths of prefixes longer than it."""
+        end = bisect_right(self._lengths, len(folder))
+        channels = (self._channels.get(folder[:length]) for length in self._lengths[:end])
+        if len(self._folders) >= FOLDERS_MAX:
+            self._folders.clear()
+        found = tuple(each for each in channels if each is not None), self._lengths[end:]
+        self._folders[folder] = found
+        return found
+
     def _measure(self) -> None:
+        self._folders.clear()
         self._lengths = tuple(sorted({len(prefix) for prefix in self._channels}))
 
 

@@ -159,3 +159,27 @@ async def test_limited_reading_takes_bounded_bytes() -> None:
         await store.put(f"/a/{number}", lambda _: b"x" * (READY_BYTES // 2 - 1), expect=0)
     await store.put("/a/large", lambda _: b"x" * (READY_BYTES + 1), expect=0)
     assert [len(watch.ready(100)) for _ in range(12)] == [2] * 10 + [1, 0]
+
+
+async def test_prefixes_that_come_and_go_between_writes_to_one_collection() -> None:
+    store = MemoryStore()
+    prefixes = ("", "/pods/", "/pods/de", "/pods/default/", "/pods/default/a", "/pods/default/ab")
+    for number in range(3):
+        opened = [store.watch(prefix, after=store.revision) for prefix in prefixes]
+        await put(store, "/pods/default/ab")
+        assert [len(each.ready()) for each in opened] == [1] * len(prefixes), number
+        for watch in opened[number:]:
+            watch.close()
+        await put(store, "/pods/default/ab")
+        assert [len(each.ready()) for each in opened] == [1] * number + [0] * (len(prefixes) - number)
+        for watch in opened[:number]:
+            watch.close()
+
+
+async def test_collections_beyond_the_remembered_ones_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("podling.store.hub.FOLDERS_MAX", 2)
+    store = MemoryStore()
+    watch = store.watch("/pods/", after=0)
+    for name in "abcabc":
+        await put(store, f"/pods/{name}/x")
+    assert [event.entry.key for event in watch.ready()] == [f"/pods/{name}/x" for name in "abcabc"]
