@@ -12,6 +12,10 @@ from typing import Generic, TypeVar
 
 BEGUN_AT_ONCE = 4
 """Handshakes begun in one turn of the event loop, of all addresses together."""
+IN_PROGRESS_MAX = 16
+"""Handshakes of one address in progress: their clients answer, and send their requests, at the same time."""
+SLOW_SECONDS = 0.25
+"""A handshake that takes longer counts no more: its client is slow or silent."""
 
 C = TypeVar("C", bound=Hashable)
 
@@ -20,29 +24,56 @@ class HandshakeQueue(Generic[C]):
     """Connections whose handshakes are to begin: first come, first served in each address."""
 
     def __init__(self) -> None:
-        self._by_peer: dict[str, dict[C, None]] = {}
+        self._ready: dict[str, dict[C, None]] = {}
+        """The connections by address, in the order of the addresses' turns."""
+        self._held: dict[str, dict[C, None]] = {}
+        """The same of addresses that have too many handshakes in progress."""
+        self._in_progress: dict[str, int] = {}
 
-    def __len__(self) -> int:
-        return sum(map(len, self._by_peer.values()))
+    def __bool__(self) -> bool:
+        """Return whether a handshake can begin now."""
+        return bool(self._ready)
 
     def add(self, peer: str, connection: C) -> None:
-        self._by_peer.setdefault(peer, {})[connection] = None
+        rows = self._held if self._is_full(peer) else self._ready
+        rows.setdefault(peer, {})[connection] = None
 
     def discard(self, peer: str, connection: C) -> None:
-        own = self._by_peer.get(peer)
-        if own is not None and connection in own:
-            del own[connection]
-            if not own:
-                del self._by_peer[peer]
+        """Take a connection out that is not to begin any more."""
+        for rows in (self._ready, self._held):
+            own = rows.get(peer)
+            if own is not None and connection in own:
+                del own[connection]
+                if not own:
+                    del rows[peer]
 
     def take(self) -> C | None:
-        """Remove and return the first connection of the next address; None when there is none."""
-        if not self._by_peer:
+        """Remove and return the first connection of the next address; None when there is none.
+
+        Its handshake is in progress until ``end``.
+        """
+        if not self._ready:
             return None
-        peer = next(iter(self._by_peer))
-        own = self._by_peer.pop(peer)
+        peer = next(iter(self._ready))
+        own = self._ready.pop(peer)
         connection = next(iter(own))
         del own[connection]
+        self._in_progress[peer] = self._in_progress.get(peer, 0) + 1
         if own:
-            self._by_peer[peer] = own  # behind the other addresses
+            rows = self._held if self._is_full(peer) else self._ready
+            rows[peer] = own  # behind the other addresses
         return connection
+
+    def end(self, peer: str) -> None:
+        """Note that a handshake of ``peer`` is over, or counts no more."""
+        left = self._in_progress[peer] - 1
+        if left:
+            self._in_progress[peer] = left
+        else:
+            del self._in_progress[peer]
+        own = self._held.pop(peer, None)
+        if own is not None:
+            self._ready[peer] = own
+
+    def _is_full(self, peer: str) -> bool:
+        return self._in_progress.get(peer, 0) >= IN_PROGRESS_MAX

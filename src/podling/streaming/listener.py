@@ -24,7 +24,7 @@ from podling.rlimits import open_files
 from podling.streaming.accepted import Accepted
 from podling.streaming.aiohttp_internals import ServerConnection
 from podling.streaming.connection_table import ConnectionTable, Limits, Verdict, verdict
-from podling.streaming.handshakes import BEGUN_AT_ONCE, HandshakeQueue
+from podling.streaming.handshake_turns import HandshakeTurns
 from podling.streaming.shared_socket import SharedSocket
 
 log = logging.getLogger(__name__)
@@ -78,7 +78,6 @@ class Listener(web.BaseSite):
     """
 
     __slots__ = (
-        "_beginning",
         "_handshakes",
         "_host",
         "_http_runner",
@@ -117,8 +116,7 @@ class Listener(web.BaseSite):
         times = {"keepalive_timeout": self._timeouts.idle, "lingering_time": LINGERING_SECONDS}
         self._options = dict(options or {}) | times
         self._table: ConnectionTable[Accepted] = ConnectionTable()
-        self._handshakes: HandshakeQueue[Accepted] = HandshakeQueue()
-        self._beginning: asyncio.Handle | None = None
+        self._handshakes = HandshakeTurns(self._open_soon)
         self._sockets: tuple[socket.socket, ...] = ()
         self._sweep: asyncio.TimerHandle | None = None
         self._reported: float | None = None
@@ -150,8 +148,7 @@ class Listener(web.BaseSite):
         for listening in self._sockets:
             asyncio.get_running_loop().remove_reader(listening)
             listening.close()
-        if self._beginning is not None:
-            self._beginning.cancel()
+        self._handshakes.close()
         for accepted in self._table:
             if accepted.transport is None:
                 self._drop(accepted)
@@ -214,7 +211,7 @@ class Listener(web.BaseSite):
         if self._tls is None:
             self._open_soon(accepted)
         else:
-            accepted.await_greeting(self._queue)
+            accepted.await_greeting(self._handshakes.add)
 
     def _forget(self, accepted: Accepted) -> None:
         self._table.discard(accepted)
@@ -224,29 +221,13 @@ class Listener(web.BaseSite):
         if self._shared is not None:
             self._shared.note(len(self._table))
 
-    def _queue(self, accepted: Accepted) -> None:
-        """Put a connection whose client has sent something in the line for its handshake."""
-        self._handshakes.add(accepted.peer, accepted)
-        self._begin_later()
-
-    def _begin_later(self) -> None:
-        if self._beginning is None and self._handshakes:
-            self._beginning = asyncio.get_running_loop().call_soon(self._begin_handshakes)
-
-    def _begin_handshakes(self) -> None:
-        """Begin a few handshakes, and the next ones in the next turn of the loop."""
-        self._beginning = None
-        for _ in range(BEGUN_AT_ONCE):
-            if (accepted := self._handshakes.take()) is not None:
-                self._open_soon(accepted)
-        self._begin_later()
-
-    def _open_soon(self, accepted: Accepted) -> None:
-        accepted.opening = asyncio.get_running_loop().create_task(self._open(accepted))
+    def _open_soon(self, accepted: Accepted) -> asyncio.Task[None]:
+        accepted.opening = task = asyncio.get_running_loop().create_task(self._open(accepted))
+        return task
 
     def _drop(self, accepted: Accepted) -> None:
         """Close a connection at once, also one that waits for its handshake."""
-        self._handshakes.discard(accepted.peer, accepted)
+        self._handshakes.discard(accepted)
         self._forget(accepted)
         accepted.abort()
 

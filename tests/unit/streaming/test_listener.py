@@ -13,7 +13,7 @@ import pytest
 from aiohttp import web
 
 from podling.apiserver.auth.pki import Pki
-from podling.streaming.handshakes import BEGUN_AT_ONCE
+from podling.streaming.handshakes import BEGUN_AT_ONCE, IN_PROGRESS_MAX
 from podling.streaming.listener import Listener, Timeouts
 
 pytestmark = pytest.mark.asyncio(loop_factories=["real"])
@@ -108,3 +108,39 @@ async def test_client_that_leaves_before_its_greeting_leaves_nothing(tmp_path: P
             writer.transport.abort()
         async with asyncio.timeout(20):
             assert await served(port, client)
+
+
+async def test_slow_clients_hold_up_others_of_their_address_for_a_moment(tmp_path: Path) -> None:
+    """They begin a handshake and never go on with it."""
+    server, client = contexts(tmp_path)
+    async with listening(server) as port:
+        slow = [await asyncio.open_connection(HERE, port) for _ in range(2 * IN_PROGRESS_MAX)]
+        for _, writer in slow:
+            writer.write(b"\x16\x03\x01\x02\x00")
+        async with asyncio.timeout(20):
+            assert await served(port, client)
+        for _, writer in slow:
+            writer.transport.abort()
+
+
+async def test_few_handshakes_of_one_address_are_in_progress(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server, client = contexts(tmp_path)
+    loop: Any = asyncio.get_running_loop()
+    begin, running, most = loop.connect_accepted_socket, 0, 0
+
+    async def counted(*args: Any, **options: Any) -> Any:
+        nonlocal running, most
+        running += 1
+        most = max(most, running)
+        try:
+            return await begin(*args, **options)
+        finally:
+            running -= 1
+
+    monkeypatch.setattr("podling.streaming.handshake_turns.SLOW_SECONDS", 60)
+    monkeypatch.setattr(loop, "connect_accepted_socket", counted)
+    async with listening(server) as port:
+        assert await asyncio.gather(*(served(port, client) for _ in range(CLIENTS))) == [True] * CLIENTS
+    assert most == IN_PROGRESS_MAX
