@@ -405,6 +405,8 @@ async def _failed(request: HttpRequest, error: Exception) -> web.StreamResponse:
         return await reply_error(request, error)
     if isinstance(error, TooManyRequests):
         request.is_terminated = True
+        if error.delay:
+            await clock.sleep(error.delay)
         return await reply_text(
             request, str(error), code=429, headers={"Retry-After": str(error.retry_after)}
         )

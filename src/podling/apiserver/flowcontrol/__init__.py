@@ -5,13 +5,13 @@ lends seats to others. What differs here is what a seat means. kube-apiserver ha
 run on all cores and mostly wait for etcd. Here requests run on one event loop, one after the other, and large
 ones in few workers beside it. So:
 
-* **245 seats**, one for each share of the default levels. A light request takes 50 to 200 microseconds of the
-  loop, so all levels together start at most a few tens of milliseconds of work in one turn of it, and a
-  level with its usual share a few. More seats would only move the queue from here, where it is fair, to the
-  sockets, where it is not.
-* **Seats are given back at the end of a turn of the event loop.** A request that never waits would otherwise
-  be gone before another one could compete with it, and a user with a hundred connections would get a hundred
-  times the service of a user with one.
+* **245 seats**, one for each share of the default levels: enough for requests that wait, for a commit, a
+  webhook or a worker, and few enough that what waits does so in memory that is bounded and in fair queues.
+* **A turn of the event loop starts at most 32 requests of a level**, a few milliseconds of work. A request
+  that never waits is gone before another one could compete with it; without this limit a user with a hundred
+  connections would get a hundred times the service of a user with one. Those of the next turn are chosen
+  fairly. For the same reason rejections are held back while there are many of them: answering them costs the
+  loop as much as serving.
 * **Wide requests.** A body takes seats by its size (or by the size of the object that it changes), a LIST by
   the bytes that it reads; the widest take a quarter of their level's seats, and wide requests together at
   most half of them. So of one abuser's 64 connections with patches of 20,000 keys two are in work at once

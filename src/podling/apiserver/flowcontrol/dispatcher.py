@@ -1,9 +1,5 @@
 """Dispatch of requests at the HTTP edge: each waits for its turn, for a quarter of its time at most.
 
-A request that never waits for anything runs in one piece of the event loop, and would be gone before another
-one could compete with it. So seats are given back at the end of a turn of the loop: in one turn, a level
-starts as many requests as it has seats, and the next turn's are chosen fairly.
-
 Source: ``apiserver/pkg/util/flowcontrol/apf_filter.go``, ``apiserver/pkg/server/filters``
 (``priority-and-fairness.go``).
 """
@@ -23,14 +19,19 @@ from podling.apiserver.flowcontrol.work_estimate import WorkEstimate
 WAIT_SHARE = 4
 """A request waits for this fraction of its time at most."""
 WAIT_SECONDS_MAX = 60.0
+DELAY_SECONDS_MAX = 3.0
 
 
 class TooManyRequests(Exception):
-    """A request is rejected; its client is to repeat it after ``retry_after`` seconds."""
+    """A request is rejected; its client is to repeat it after ``retry_after`` seconds.
 
-    def __init__(self, retry_after: int) -> None:
+    When there are many rejections, each is held back for ``delay`` seconds: a client that repeats its
+    requests at once would otherwise cost as much as one whose requests are served.
+    """
+
+    def __init__(self, retry_after: int, delay: float = 0.0) -> None:
         super().__init__("Too many requests, please try again later.")
-        self.retry_after = retry_after
+        self.retry_after, self.delay = retry_after, delay
 
 
 class Turn:
@@ -65,7 +66,8 @@ class Turn:
             timer.cancel()
         if not request.is_executing:
             self._leave(request, timed_out=True)
-            raise self._dispatcher.rejection(self.flow.level)
+            rejection = self._dispatcher.rejection(self.flow.level)
+            raise TooManyRequests(rejection.retry_after)  # it has waited long enough
         request.counts.waits["true"].observe(request.started_at - request.arrived_at)
 
     def _leave(self, request: Request, *, timed_out: bool) -> None:
@@ -121,6 +123,7 @@ class Dispatcher:
 
     def __init__(self, flows: Flows) -> None:
         self._flows = flows
+        flows.new_place, flows.on_full_turn = self.brief_place, self.end_turn
         self._ended: dict[QueueSet, list[tuple[Request, float]]] = {}
         """The queue sets in which seats are given back at the end of this turn of the event loop, with the
         requests that ended in it."""
@@ -146,7 +149,7 @@ class Dispatcher:
             counts.waits["true"].observe(0)
         if found.queue is not None:
             counts.queue_lengths.observe(len(found.queue.waiting) or 1)
-            if flow.queue_set.spent:
+            if flow.queue_set.is_turn_full:
                 self.end_turn(flow.queue_set)
         return Turn(self, flow, found, watch=watch)
 
@@ -155,7 +158,7 @@ class Dispatcher:
         self.end_turn(flow.queue_set).append((request, ended_at))
 
     def end_turn(self, queue_set: QueueSet) -> list[tuple[Request, float]]:
-        """Give back seats of ``queue_set`` at the end of this turn; return the list of ended requests."""
+        """Begin a new turn of ``queue_set`` after this one; return the list of ended requests."""
         ended = self._ended.get(queue_set)
         if ended is None:
             if not self._ended:
@@ -166,7 +169,8 @@ class Dispatcher:
     def rejection(self, level: Level) -> TooManyRequests:
         """Count a rejection, and return it."""
         level.dropped.record(int(clock.now().timestamp()))
-        return TooManyRequests(level.dropped.retry_after)
+        after = level.dropped.retry_after
+        return TooManyRequests(after, min(after - 1, DELAY_SECONDS_MAX))
 
     def adjust(self) -> None:
         """Adjust what levels lend and borrow."""

@@ -51,7 +51,6 @@ class PriorityAndFairness:
     def __init__(self, flows: Flows, store: Store) -> None:
         self.flows = flows
         self.dispatcher = Dispatcher(flows)
-        flows.new_place = self.dispatcher.brief_place
         self._estimator = WorkEstimator(store)
         self.metrics = FlowMetrics(lambda: flows.levels if flows.following else None)
         self.limits = InflightLimits()

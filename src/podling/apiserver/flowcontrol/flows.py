@@ -8,7 +8,7 @@ from typing import Any
 from podling import clock
 from podling.api.flowcontrol_v1 import FlowSchema, PriorityLevelConfiguration
 from podling.apiserver.auth.rbac import Attributes
-from podling.apiserver.flowcontrol.levels import Level, Levels
+from podling.apiserver.flowcontrol.levels import Level, Levels, OnFullTurn
 from podling.apiserver.flowcontrol.matching import first_match, in_order
 from podling.apiserver.flowcontrol.shuffle_sharding import hash_of_flow
 from podling.apiserver.http.exchange import FLOW_SCHEMA, PRIORITY_LEVEL
@@ -65,6 +65,7 @@ class Flows:
 
     def __init__(self, store: Store, server_seats: int = SERVER_SEATS) -> None:
         self._store = store
+        self.on_full_turn: OnFullTurn = lambda queue_set: None
         self.new_place: NewPlace = lambda flow: None
         """Makes the place of brief requests, for each new flow."""
         self.version = 0
@@ -86,7 +87,9 @@ class Flows:
     def levels(self) -> Levels:
         """The priority levels, as of the last change that was taken in."""
         if self._levels is None:
-            self._levels = Levels(self._server_seats, clock.monotonic())
+            self._levels = Levels(
+                self._server_seats, clock.monotonic(), lambda queue_set: self.on_full_turn(queue_set)
+            )
         return self._levels
 
     async def follow(self) -> None:

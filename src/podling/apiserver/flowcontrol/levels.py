@@ -6,7 +6,7 @@ Source: ``apiserver/pkg/util/flowcontrol/apf_controller.go``.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from podling.api.flowcontrol_v1 import PriorityLevelConfiguration
 from podling.apiserver.flowcontrol.concurrency import LevelDemand, Limits, adjust, limits_of, shares_of
@@ -18,14 +18,26 @@ from podling.apiserver.kinds.flowcontrol.defaults import EXEMPT, mandatory_level
 
 log = logging.getLogger(__name__)
 
+TURN_REQUESTS = 32
+"""Requests of a level that start in one turn of the event loop: a few milliseconds of work."""
+OnFullTurn = Callable[[QueueSet], object]
+"""Called with a queue set in which requests wait for the next turn of the event loop."""
+
 
 class Level:
     """One priority level."""
 
-    def __init__(self, configuration: PriorityLevelConfiguration, queuing: Queuing, now: float) -> None:
+    def __init__(
+        self,
+        configuration: PriorityLevelConfiguration,
+        queuing: Queuing,
+        now: float,
+        on_full_turn: OnFullTurn,
+    ) -> None:
         self.configuration = configuration
         self.queuing = queuing
-        self.queue_set = QueueSet(queuing, 0, now)
+        self.queue_set = QueueSet(queuing, 0, now, TURN_REQUESTS)
+        self.queue_set.on_full_turn = on_full_turn
         self.is_quiescing = False
         """True if its object is gone, and requests of it still wait or run."""
         self.limits = Limits(0, 0, 0)
@@ -61,8 +73,11 @@ class Level:
 class Levels:
     """All priority levels of a server, among which ``server_limit`` seats are divided."""
 
-    def __init__(self, server_limit: int, now: float) -> None:
+    def __init__(
+        self, server_limit: int, now: float, on_full_turn: OnFullTurn = lambda queue_set: None
+    ) -> None:
         self.server_limit = server_limit
+        self._on_full_turn = on_full_turn
         self.by_name: dict[str, Level] = {}
         self.fair_fraction = 0.0
         self._nominal_sum = 0
@@ -82,7 +97,7 @@ class Levels:
         for each in mandatory_levels():
             name = each.metadata.name or ""
             if name not in levels:
-                level = self.by_name.get(name) or Level(each, queuing_of(each), now)
+                level = self.by_name.get(name) or Level(each, queuing_of(each), now, self._on_full_turn)
                 level.is_quiescing = False
                 levels[name] = level
         for name, level in self.by_name.items():
@@ -111,7 +126,7 @@ class Levels:
             return None
         level = self.by_name.get(configuration.metadata.name or "")
         if level is None:
-            return Level(configuration, queuing, now)
+            return Level(configuration, queuing, now, self._on_full_turn)
         level.configuration, level.queuing, level.is_quiescing = configuration, queuing, False
         return level
 

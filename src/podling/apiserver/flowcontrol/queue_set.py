@@ -12,7 +12,7 @@ one seat finds a seat although many wide ones wait, and few of these are in work
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from heapq import heappop, heappush
 from itertools import count
 from typing import Any
@@ -37,7 +37,7 @@ CONCURRENCY_LIMIT, QUEUE_FULL, TIME_OUT, CANCELLED = (
 """Reasons of rejections, as metrics name them."""
 HANDS_MAX = 4096
 """Hands remembered before remembering starts afresh."""
-BRIEF_UNLIMITED = 1 << 30
+UNLIMITED = 1 << 30
 WIDE_SHARE = 2
 """Wide requests together occupy this fraction of the seats at most."""
 
@@ -68,9 +68,14 @@ class Dispatch(Struct, frozen=True):
 
 
 class QueueSet:
-    """The queues and seats of one priority level. ``limit``: the seats that may be occupied at once."""
+    """The queues and seats of one priority level.
 
-    def __init__(self, queuing: Queuing, limit: int, now: float) -> None:
+    Args:
+        limit: the seats that may be occupied at once.
+        turn_limit: the requests that may start before ``end_turn`` is called again.
+    """
+
+    def __init__(self, queuing: Queuing, limit: int, now: float, turn_limit: int = UNLIMITED) -> None:
         self.queuing = queuing
         self.limit = limit
         self.r = 0
@@ -81,8 +86,11 @@ class QueueSet:
         self.seats_in_use = self.seats_waiting = self.wide_seats_in_use = 0
         self.brief: dict[Any, Any] = {}
         """Brief requests that are executing. ``seats_in_use`` does not include their seats."""
-        self.spent = 0
-        """Seats of brief requests that have ended since ``end_turn`` was called last."""
+        self.started = 0
+        """Requests that have started since ``end_turn`` was called last."""
+        self.turn_limit = turn_limit
+        self.on_full_turn: Callable[[QueueSet], object] | None = None
+        """Called when requests wait for nothing but ``end_turn``."""
         self.brief_peak = 0
         """The most brief requests at once since the demand was read last."""
         self.dispatched = self.rejected = self.timed_out = self.cancelled = 0
@@ -108,7 +116,11 @@ class QueueSet:
     @property
     def occupied(self) -> int:
         """The seats that no request can take now."""
-        return self.seats_in_use + len(self.brief) + self.spent
+        return self.seats_in_use + len(self.brief)
+
+    @property
+    def is_turn_full(self) -> bool:
+        return self.started >= self.turn_limit
 
     @property
     def next_release(self) -> float | None:
@@ -135,8 +147,9 @@ class QueueSet:
         for index in range(len(self.queues), queuing.queues):
             self.queues.append(Queue(index))
         self.queuing, self.limit = queuing, limit
-        self._brief_limit = limit if queuing.queues >= 0 else BRIEF_UNLIMITED
-        self._spent_most = max(limit // 2, 1) if queuing.queues >= 0 else BRIEF_UNLIMITED
+        self._brief_limit = limit if queuing.queues >= 0 else UNLIMITED
+        if queuing.queues < 0:
+            self.turn_limit = UNLIMITED
         self.dispatch(now)
 
     def start(
@@ -155,7 +168,7 @@ class QueueSet:
         queue = self._queue_of(flow_hash)
         request.queue = queue
         if len(queue.waiting) >= self.queuing.length_limit and (
-            self.occupied >= self.limit or self.wide_seats_in_use
+            self.occupied >= self.limit or self.wide_seats_in_use or self.is_turn_full
         ):
             return self._reject(request, QUEUE_FULL)
         if not queue.waiting and not queue.executing:
@@ -191,27 +204,31 @@ class QueueSet:
         """
         brief = self.brief
         running = len(brief)
-        if self.requests_waiting or running + self.spent + self.seats_in_use >= self._brief_limit:
+        if (
+            self.requests_waiting
+            or running + self.seats_in_use >= self._brief_limit
+            or self.started >= self.turn_limit
+        ):
             return False
         brief[request] = flow
+        self.started += 1
         if running >= self.brief_peak:
             self.brief_peak = running + 1
         return True
 
     def end_brief(self, request: object) -> bool:
-        """Note the end of a brief request; return whether ``end_turn`` is to follow.
-
-        The seat counts as occupied until then: most of these requests run in one piece of the event loop, and
-        none would ever compete with another one.
-        """
+        """Note the end of a brief request; return whether ``end_turn`` is to follow."""
         del self.brief[request]
-        self.spent += 1
-        return self.spent >= self._spent_most or self.requests_waiting > 0
+        return self.requests_waiting > 0 or self.started >= self.turn_limit // 2
 
     def end_turn(self, now: float) -> None:
-        """Release the seats of ended brief requests."""
+        """Begin a new turn of the event loop.
+
+        Most requests run in one piece of the loop and give their seats back before another one could compete
+        for them. So a turn starts a limited number, and those of the next turn are chosen fairly.
+        """
         self._advance(now)
-        self.spent = 0
+        self.started = 0
         self.dispatch(now)
 
     def reset_demand(self, now: float, brief_seconds: float) -> Observation:
@@ -224,6 +241,10 @@ class QueueSet:
     def dispatch(self, now: float) -> None:
         """Dispatch as many waiting requests as possible."""
         while self.requests_waiting and self.occupied < self.limit:
+            if self.is_turn_full:
+                if self.on_full_turn is not None:
+                    self.on_full_turn(self)
+                break
             request = self._next_request()
             if request is None:
                 break
@@ -313,7 +334,7 @@ class QueueSet:
     def _has_room(self, request: Request) -> bool:
         if self.queuing.queues < 0:
             return True
-        if request.wide and not self._has_room_for_wide(request):
+        if self.is_turn_full or (request.wide and not self._has_room_for_wide(request)):
             return False
         if request.seats > self.limit:
             return not (self.requests_executing or self.brief)
@@ -377,6 +398,7 @@ class QueueSet:
         request.started_at = now
         request.is_executing = True
         seats, counts = request.seats, request.counts
+        self.started += 1
         self.dispatched += 1
         counts.dispatched += 1
         self.requests_executing += 1

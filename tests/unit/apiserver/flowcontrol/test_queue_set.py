@@ -368,26 +368,47 @@ def test_higher_limit_dispatches_at_once() -> None:
     assert sum(each.is_executing for each in requests) == 3
 
 
-def test_brief_requests_occupy_seats_until_the_end_of_the_turn() -> None:
-    queue_set, counts = QueueSet(Queuing(8, 2, 9), 4, 0.0), SchemaCounts()
-    assert all(queue_set.start_brief(each, "flow") for each in range(4))
+def test_turn_starts_a_limited_number_of_requests() -> None:
+    queue_set, counts = QueueSet(Queuing(8, 2, 9), 40, 0.0, 4), SchemaCounts()
+    full: list[QueueSet] = []
+    queue_set.on_full_turn = full.append
+    for each in range(4):
+        assert queue_set.start_brief(each, "flow")
+        queue_set.end_brief(each)
     assert not queue_set.start_brief(4, "flow")
-    waits = _started(queue_set, counts, ONE, 0.0)
-    assert queue_set.end_brief(0), "a request waits for the seat"
-    queue_set.dispatch(0.1)
-    assert queue_set.requests_waiting == 1
+    waiting = [_started(queue_set, counts, flow, 0.0) for flow in range(6)]
+    assert not any(each.is_executing for each in waiting), "all seats are free, but the turn is full"
+    assert full
+    queue_set.end_turn(0.1)
+    assert sum(each.is_executing for each in waiting) == 4
     queue_set.end_turn(0.2)
-    assert waits.is_executing
-    assert not queue_set.start_brief(5, "flow"), "the seat is occupied again"
+    assert all(each.is_executing for each in waiting)
 
 
-def test_turn_ends_when_half_of_the_seats_are_spent() -> None:
-    queue_set = QueueSet(Queuing(8, 2, 9), 4, 0.0)
+def test_turn_is_to_end_when_half_of_its_requests_have_started() -> None:
+    queue_set = QueueSet(Queuing(8, 2, 9), 40, 0.0, 4)
     ends = []
     for each in range(3):
         assert queue_set.start_brief(each, "flow")
         ends.append(queue_set.end_brief(each))
     assert ends == [False, True, True]
+
+
+def test_exempt_level_starts_any_number_in_a_turn() -> None:
+    queue_set = QueueSet(Queuing(-1), 0, 0.0, 4)
+    assert all(queue_set.start_brief(each, "flow") for each in range(100))
+
+
+def test_brief_requests_occupy_seats() -> None:
+    queue_set, counts = QueueSet(Queuing(8, 2, 9), 4, 0.0), SchemaCounts()
+    assert all(queue_set.start_brief(each, "flow") for each in range(4))
+    assert not queue_set.start_brief(4, "flow")
+    waits = _started(queue_set, counts, ONE, 0.0)
+    assert queue_set.requests_waiting == 1
+    assert queue_set.end_brief(0), "a request waits for the seat"
+    queue_set.end_turn(0.2)
+    assert waits.is_executing
+    assert not queue_set.start_brief(5, "flow"), "the seat is occupied again"
 
 
 def test_demand_includes_brief_requests() -> None:
