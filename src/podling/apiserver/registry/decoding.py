@@ -16,6 +16,8 @@ from podling.turns import TURN_BYTES
 
 LOOK_BYTES = 512
 """To look at a decoded object takes as long as to decode so many bytes."""
+DECODING_WEIGHT = 2
+"""To decode takes twice as long as to encode or to send."""
 CUSTOM_WEIGHT = 8
 """Objects of custom resources are completed by their schema after they are decoded."""
 FEW = 16
@@ -32,7 +34,7 @@ async def decode(entries: Sequence[Entry], kind: type[Any]) -> None:
         fresh = [each for each in entries if not is_decoded(each, kind)]
     if not fresh:
         return
-    weight = CUSTOM_WEIGHT if schemas else 1
+    weight = CUSTOM_WEIGHT if schemas else DECODING_WEIGHT
     for block, size in blocks(fresh, weight):
         if size > FEW_BYTES:
             await turns.take(size)
