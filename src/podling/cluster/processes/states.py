@@ -2,8 +2,8 @@
 
 Moments are seconds of ``clock.monotonic``, which is the same for all processes of a machine.
 
-A part that ends is started again at once. One that ends again and again waits longer each time; one that has
-run well for a while begins anew. A part that gives no sign of life is reported, and not killed: it may be
+A part that ends is started again at once. One that ends again and again waits longer each time, above all one
+that cannot start; one that has run well for a while begins anew. A part that gives no sign of life is reported, and not killed: it may be
 stopped on purpose, or wait for a disk, and ending it would help in neither case.
 """
 
@@ -22,6 +22,9 @@ STABLE_SECONDS = 5.0
 RESTART_SECONDS = 0.1
 """The wait before the second restart in a row; it doubles with each further one."""
 RESTART_SECONDS_MAX = 10.0
+"""The longest wait after a process that could not start ..."""
+SERVED_RESTART_SECONDS_MAX = 0.4
+"""... and after one that served: it may do so again, and is to be back within a second."""
 LOOP_FAILURES = 3
 """So many failures in a row are a crash loop."""
 
@@ -112,6 +115,7 @@ def exited(state: PartState, how: str, now: float, *, stopping: bool = False) ->
     lived = now - state.started if state.started is not None else 0.0
     stable = state.phase == RUNNING and lived >= STABLE_SECONDS
     failures = 1 if stable else state.failures + 1
+    longest = SERVED_RESTART_SECONDS_MAX if state.phase == RUNNING else RESTART_SECONDS_MAX
     return replace(
         state,
         phase=ENDED if stopping else WAITING,
@@ -119,7 +123,7 @@ def exited(state: PartState, how: str, now: float, *, stopping: bool = False) ->
         silent_since=None,
         failures=failures,
         last_exit=f"{how}: {state.failure}" if state.failure else how,
-        next_start=now + restart_seconds(failures),
+        next_start=now + min(restart_seconds(failures), longest),
     )
 
 

@@ -55,6 +55,14 @@ def test_part_that_ran_well_begins_anew(lives: tuple[float, ...], failures: int,
     assert states.is_due(state, state.next_start)
 
 
+def test_part_that_served_is_back_within_a_second_however_often_it_ends() -> None:
+    state = after(*[1.0] * 20)
+    assert state.failures == 20
+    assert state.next_start == 20.4
+    state = states.exited(states.begun(state, 7, 21.0), "exit code 3", 22.0)
+    assert state.next_start == 32.0
+
+
 def test_part_that_never_served_is_not_stable() -> None:
     state = states.exited(states.begun(NEW, 7, 0.0), "exit code 3", 100.0)
     state = states.exited(states.begun(state, 8, 100.0), "exit code 3", 200.0)
