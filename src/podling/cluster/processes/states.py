@@ -3,8 +3,8 @@
 Moments are seconds of ``clock.monotonic``, which is the same for all processes of a machine.
 
 A part that ends is started again at once. One that ends again and again waits longer each time, above all one
-that cannot start; one that has run well for a while begins anew. A part that gives no sign of life is reported,
-and not killed: it may be stopped on purpose, or wait for a disk, and ending it would help in neither case.
+that cannot start; one that has run well for a while begins anew. A part that gives no sign of life is
+reported, and not killed: it may be stopped on purpose, or wait for a disk, and ending it would not help.
 """
 
 from __future__ import annotations
