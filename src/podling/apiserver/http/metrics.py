@@ -214,30 +214,14 @@ class _Collected:
 
 
 def _merged(families: Iterable[Any]) -> list[Any]:
-    """Return each family once: several components and processes may count under one name."""
+    """Return each family once: several components may count under one name, with labels of their own."""
     found: dict[str, Any] = {}
     for family in families:
         if family.name in found:
-            _add(found[family.name], family)
+            found[family.name].samples.extend(family.samples)
         else:
             found[family.name] = family
     return list(found.values())
-
-
-def _add(family: Any, other: Any) -> None:
-    """Add the samples of ``other`` to ``family``; those with the same labels are summed."""
-    places = {_series(sample): place for place, sample in enumerate(family.samples)}
-    for sample in other.samples:
-        place = places.get(_series(sample))
-        if place is None:
-            family.samples.append(sample)
-        else:
-            held = family.samples[place]
-            family.samples[place] = held._replace(value=held.value + sample.value)
-
-
-def _series(sample: Any) -> tuple[str, frozenset[tuple[str, str]]]:
-    return sample.name, frozenset(sample.labels.items())
 
 
 def exposition(families: Sequence[Any], *, process: bool = True) -> bytes:

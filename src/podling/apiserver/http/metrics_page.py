@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
+from itertools import chain
 from typing import Any
 
 from aiohttp import web
@@ -16,6 +17,7 @@ from aiohttp import web
 from podling import turns
 from podling.apiserver.http import metrics
 from podling.apiserver.http.exchange import HttpRequest
+from podling.apiserver.http.remote_series import RemoteSeries
 from podling.apiserver.http.replies import reply
 
 WRITTEN_AT_ONCE = 2_000
@@ -53,20 +55,33 @@ class MetricsPage:
         page: dict[bytes, list[bytes]] = {}
         families: list[Any] = []
         samples = 0
-        for collector in self._collectors():
-            found = iter(collector.collect())
-            while True:
-                await turns.take()
-                family = next(found, None)
-                if family is None:
-                    break
-                families.append(family)
-                samples += len(family.samples)
-                if samples >= WRITTEN_AT_ONCE:
-                    _add(page, await turns.in_thread(metrics.exposition, families, process=False))
-                    families, samples = [], 0
+        async for family in self._collected():
+            families.append(family)
+            samples += len(family.samples)
+            if samples >= WRITTEN_AT_ONCE:
+                _add(page, await turns.in_thread(metrics.exposition, families, process=False))
+                families, samples = [], 0
         _add(page, await turns.in_thread(metrics.exposition, families, process=self._process))
         return b"".join(part for parts in page.values() for part in parts)
+
+    async def _collected(self) -> AsyncIterator[Any]:
+        """Yield the families of this process, with what others count, each in its turn."""
+        collectors, remote = tuple(self._collectors()), RemoteSeries()
+        for collector in collectors:
+            if isinstance(collector, metrics.RemoteCollector):
+                await collector.refresh()
+                remote.add(collector.collect())
+        here = (each for each in collectors if not isinstance(each, metrics.RemoteCollector))
+        found = chain.from_iterable(each.collect() for each in here)
+        while True:
+            await turns.take()
+            family = next(found, None)
+            if family is None:
+                break
+            remote.move_into(family)
+            yield family
+        for family in remote.rest():
+            yield family
 
 
 def _add(page: dict[bytes, list[bytes]], text: bytes) -> None:
