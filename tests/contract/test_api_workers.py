@@ -275,6 +275,27 @@ async def test_user_of_a_forwarded_request_is_the_one_that_the_worker_has_found(
         assert answer.status == 403
 
 
+async def test_body_that_comes_after_its_head_is_forwarded_whole(server: WorkedServer) -> None:
+    _, http = await server.worker()
+    reader, connection = await asyncio.open_connection("127.0.0.1", http.port)
+    head = "Host: x\r\nAuthorization: Bearer admin\r\nContent-Type: application/json\r\n"
+    precondition = {"preconditions": {"uid": "another"}}
+    for line, sent, status in (
+        (f"POST {MAPS}", config_map("late"), b"201"),
+        (f"DELETE {MAPS}/late", precondition, b"409"),
+    ):
+        body = json.dumps(sent).encode()
+        connection.write(f"{line} HTTP/1.1\r\n{head}Content-Length: {len(body)}\r\n\r\n".encode())
+        await connection.drain()
+        await clock.sleep(0.02)
+        connection.write(body)
+        answer = await reader.readuntil(b"\r\n\r\n")
+        assert answer.split()[1] == status, answer
+        length = int(answer.lower().partition(b"content-length:")[2].split()[0])
+        await reader.readexactly(length)
+    connection.close()
+
+
 async def test_documents_of_the_writer_are_served_by_its_name(server: WorkedServer) -> None:
     _, http = await server.worker()
     session = server.session(http)

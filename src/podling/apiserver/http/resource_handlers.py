@@ -216,8 +216,6 @@ class ObjectRequests:
         return body
 
     async def _delete_body(self, request: HttpRequest, target: Target, user: User) -> DeleteOptions | None:
-        if not request.can_read_body:
-            return None
         data = await request.read()
         if not data:
             return None

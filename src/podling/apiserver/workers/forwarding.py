@@ -54,7 +54,7 @@ class Forwarding:
         from aiohttp import web
         from yarl import URL
 
-        body = await request.read() if request.can_read_body else None
+        body = await request.read() or None  # another stage may have read it before
         headers = forwarded(request.headers)
         headers[HEADER] = header_of(user)
         url = URL(f"http://writer{request.raw_path}", encoded=True)
