@@ -29,9 +29,11 @@ ARENAS = 2
 CHECK_SECONDS = 5.0
 GROWTH_BYTES = 16 * 1024 * 1024
 """Memory is returned when the process has grown by this, and no longer grows."""
+EAGER_SECONDS = 90.0
+"""For so long after growth each check is an attempt: what a load has made goes by and by."""
 PAUSE_SECONDS_MAX = 640.0
-"""The longest pause between two attempts. Objects that a load has made may go minutes after it, so attempts
-go on while the process is larger than before; but those that return little become rare."""
+"""The longest pause between two attempts later on. They go on while the process is larger than before; but
+those that return little become rare."""
 
 
 @cache
@@ -83,7 +85,7 @@ class Trimmer:
         self._trim = trim
         self._least = self._last = self._left = resident()
         self._pause = CHECK_SECONDS
-        self._due = 0.0
+        self._due = self._grown_at = 0.0
 
     async def run(self) -> None:
         """Trim until cancelled."""
@@ -96,11 +98,15 @@ class Trimmer:
         size, before = self._resident(), self._last
         self._least, self._last = min(self._least, size), size
         if size - self._left >= GROWTH_BYTES:
+            self._grown_at = now
             self._pause, self._due = CHECK_SECONDS, min(self._due, now)
         if size - self._least < GROWTH_BYTES or size > before or now < self._due:
             return
         await asyncio.to_thread(self._trim)
         self._last = self._left = self._resident()
         returned_little = size - self._left < GROWTH_BYTES // 4
-        self._pause = min(2 * self._pause, PAUSE_SECONDS_MAX) if returned_little else CHECK_SECONDS
+        is_late = now - self._grown_at >= EAGER_SECONDS
+        self._pause = (
+            min(2 * self._pause, PAUSE_SECONDS_MAX) if returned_little and is_late else CHECK_SECONDS
+        )
         self._due = now + self._pause

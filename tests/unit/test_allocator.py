@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import pytest
 
-from podling.allocator import CHECK_SECONDS, GROWTH_BYTES, PAUSE_SECONDS_MAX, Trimmer
+from podling.allocator import CHECK_SECONDS, EAGER_SECONDS, GROWTH_BYTES, PAUSE_SECONDS_MAX, Trimmer
 
 MB = 1024 * 1024
 
@@ -101,7 +101,9 @@ async def test_attempts_go_on_and_become_rare(memory: Memory, trimmer: Trimmer) 
         if memory.trims != before:
             attempts.append(second)
     pauses = [later - earlier for earlier, later in pairwise(attempts)]
-    assert pauses[:3] == [2 * CHECK_SECONDS, 4 * CHECK_SECONDS, 8 * CHECK_SECONDS]
+    eager = int(EAGER_SECONDS / CHECK_SECONDS)
+    assert pauses[:eager] == [CHECK_SECONDS] * eager
+    assert pauses[eager : eager + 3] == [2 * CHECK_SECONDS, 4 * CHECK_SECONDS, 8 * CHECK_SECONDS]
     assert pauses[-1] == PAUSE_SECONDS_MAX
     memory.free += 2 * GROWTH_BYTES
     await trimmer.check(4000)

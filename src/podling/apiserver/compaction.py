@@ -19,9 +19,9 @@ KEPT_CHANGES = 50_000
 KEPT_BYTES = 64 * 1024 * 1024
 """Replaced and deleted values."""
 LASTING_BYTES = 16 * 1024 * 1024
-LASTING_FROM_SECONDS = 40.0
+LASTING_FROM_SECONDS = 30.0
 """From this age on only so many bytes of history are kept: a burst of large writes goes with its minute."""
-CHECK_SECONDS = 15.0
+CHECK_SECONDS = 10.0
 FORGOTTEN_AT_ONCE = 1_000
 """Changes let go of before others get a turn: letting go of an object takes time, too."""
 
