@@ -193,7 +193,6 @@ class HttpServer:
         self._runner = runner
         self.port = site.port
         self._api.measure_loop()
-        self._api.return_memory()
         self._api.start_workers()
         await self._api.announce(self._serving.host, self.port)
 

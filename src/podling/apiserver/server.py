@@ -14,7 +14,6 @@ from functools import partial
 
 from msgspec.structs import replace
 
-from podling.allocator import Trimmer
 from podling.api.core_v1 import Binding, ComponentStatus, Namespace, Service
 from podling.apiserver.admission.base import Chain, Plugin
 from podling.apiserver.admission.policy_status import Kinds, PolicyStatus
@@ -200,10 +199,6 @@ class ApiServer:
         pieces = LoopPieces()
         self.count(pieces)
         self._supervisor.keep_running("apiserver/loop-pieces", pieces.run)
-
-    def return_memory(self) -> None:
-        """Return memory to the system after loads."""
-        self._supervisor.keep_running("apiserver/memory", Trimmer().run)
 
     async def announce(self, address: str, port: int) -> None:
         """Make the Service ``kubernetes`` lead to this port, and to this address if pods can reach it."""

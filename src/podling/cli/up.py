@@ -23,6 +23,7 @@ from typing import IO, TYPE_CHECKING, Any, TypeVar
 import click
 
 from podling import clock
+from podling.allocator import Trimmer
 from podling.cli.common_options import Failure, data_directory_option
 from podling.cluster.directory import (
     ClusterSettings,
@@ -400,6 +401,7 @@ async def _serve(cluster: Cluster, kubeconfig: Path | None, progress: Progress) 
     await cluster.start()
     supervisor = Supervisor()
     supervisor.keep_running("log-rotation", OwnLog(cluster.directory.log).run)
+    supervisor.keep_running("memory", Trimmer().run)
     try:
         written = cluster.write_kubeconfig(kubeconfig, supervisor)
         ready = await cluster.nodes_ready(stop)

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Mapping
 from functools import partial
 
+from podling.allocator import Trimmer
 from podling.cluster.garbage_collection import settle
 from podling.cluster.own_log import OwnLog
 from podling.cluster.processes.part_kinds import make_part
@@ -46,6 +47,7 @@ async def _live(surroundings: Surroundings, part: RunningPart) -> None:
     reporter = surroundings.reporter
     async with Supervisor() as supervisor:
         supervisor.keep_running("signs-of-life", reporter.keep_alive)
+        supervisor.keep_running("memory", Trimmer().run)
         supervisor.keep_running("log", OwnLog(surroundings.directory.log).follow)
         try:
             if await _started(stop, part, reporter):
