@@ -8,6 +8,7 @@ empty_as_null
 Nullable
 
 # Libraries call or read these.
+num_tickets  # ssl's context
 output_size  # aiohttp's writer: "100 Continue" is no part of the response
 log_errors  # re2's options
 _prepare_hook  # aiohttp's request, before the head of a response
