@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import json
 import os
 import signal
@@ -33,12 +34,34 @@ def report(descriptor: int, content: dict[str, Any]) -> None:
     os.close(descriptor)
 
 
-def main(directory: str) -> None:
+def claim(permit: str) -> int | None:
+    """Turn the permit into the claim and lock it; return its descriptor, or None if it was revoked.
+
+    The lock comes first, so that no reader finds a claim without it. It is held until the monitor ends.
+    """
+    try:
+        descriptor = os.open(permit, os.O_WRONLY | os.O_APPEND)
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        os.rename(permit, "claimed")
+    except FileNotFoundError:
+        return None
+    return descriptor
+
+
+def sign(descriptor: int) -> None:
+    """Write our process id into the claim."""
+    os.write(descriptor, f"{os.getpid()}\n".encode())
+
+
+def main(directory: str, permit: str) -> None:
     """Claim the container, split off, start its command, and serve until it is over."""
     os.closerange(3, DESCRIPTORS_MAX)  # uvloop leaves its ends of our streams open in us
     os.umask(0o077)
     os.chdir(directory)
-    os.close(os.open("claimed", os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))  # one monitor, ever
+    claimed = claim(permit)
+    if claimed is None:  # the process that started us is gone, and its successor has decided otherwise
+        return
+    sign(claimed)
     with open("launch.json") as file:
         launch = json.load(file)
     report_read, report_write = os.pipe()
@@ -47,6 +70,7 @@ def main(directory: str) -> None:
         with open(report_read, "rb") as reported:
             os.write(1, reported.read())
         os._exit(0)
+    sign(claimed)
     os.close(report_read)
     detach()
     listener = listen()

@@ -32,9 +32,10 @@ def spawn(
 ) -> tuple[int, list[Any]]:
     """Run ``command`` in the container's surroundings; closes ``streams``."""
     failed_read, failed_write = os.pipe()
+    monitor = os.getpid()
     pid = os.fork()
     if pid == 0:
-        become(launch, command, streams, failed_write, terminal=terminal)
+        become(launch, command, streams, failed_write, monitor, terminal=terminal)
     os.close(failed_write)
     for descriptor in set(streams):
         os.close(descriptor)
@@ -65,7 +66,13 @@ def open_streams(launch: dict[str, Any]) -> tuple[tuple[int, int, int], int, lis
 
 
 def become(
-    launch: dict[str, Any], command: list[str], streams: tuple[int, int, int], failed: int, *, terminal: bool
+    launch: dict[str, Any],
+    command: list[str],
+    streams: tuple[int, int, int],
+    failed: int,
+    monitor: int,
+    *,
+    terminal: bool,
 ) -> None:
     """In the child: take on the container's surroundings and become the command. Never returns."""
     stage = "prepare"
@@ -81,6 +88,8 @@ def become(
                 signal.signal(number, signal.SIG_DFL)
         take_identity(launch)
         prctl(PR_SET_PDEATHSIG, signal.SIGKILL)  # after the identity, whose change would clear it
+        if os.getppid() != monitor:  # killed before: that signal will not come
+            return
         os.umask(0o022)
         stage = "chdir"
         os.chdir(launch["working_dir"])

@@ -10,16 +10,20 @@ from pathlib import Path
 import podling
 from podling import clock
 from podling.runtime.base import Container, ContainerEventType, ContainerState, RuntimeFailure
-from podling.runtime.process import records
+from podling.runtime.process import claims, records
 from podling.runtime.process.link import Link
 from podling.runtime.process.records import Ended, Started
 
 BOOTSTRAP = (
     "import sys; sys.path.append(sys.argv[1]); "
-    "from podling.runtime.monitor.begin import main; main(sys.argv[2])"
+    "from podling.runtime.monitor.begin import main; main(*sys.argv[2:])"
 )
 """The monitor's beginning: a bare interpreter that knows nothing but where our code is."""
 CODE = str(Path(podling.__file__).parent.parent)
+START_SECONDS = 10.0
+"""Seconds that a monitor may take to start its command. A node's start waits for it that long at most."""
+KILL_SECONDS = 2.0
+POLL_SECONDS = 0.01
 
 Report = Callable[[ContainerEventType, str, str], None]
 """Reports an event of a sandbox and container."""
@@ -79,6 +83,7 @@ class Member:
 
     async def adopt(self) -> None:
         """Go on with what an earlier instance left behind."""
+        await self._settle()
         started = records.load(self.directory / "started.json", Started)
         if started is not None:
             self.container = records.as_started(self.container, started)
@@ -86,8 +91,8 @@ class Member:
             self._note_end()
         elif started is not None:
             await self._connect()
-        elif (self.directory / "claimed").exists():
-            await self._adopt_starting()
+        elif (self.directory / claims.CLAIM).exists():
+            self._note_end()  # its monitor ended without a record
 
     async def let_go(self) -> None:
         """Close the connection; the container runs on."""
@@ -96,23 +101,50 @@ class Member:
             await self.link.close()
 
     async def _start(self) -> None:
+        try:
+            errors = await self._run_starter()
+        except OSError as error:
+            raise RuntimeFailure(f"the container's monitor cannot be started: {error}") from error
+        finally:
+            claims.revoke_permits(self.directory)
+        await self._settle()
+        started = records.load(self.directory / "started.json", Started)
+        if started is None:
+            self._note_end()
+            raise RuntimeFailure(self.container.message or errors or "the container's monitor did not start")
+        self.container = records.as_started(self.container, started)
+        self._report(ContainerEventType.STARTED, self.container.sandbox_id, self.container.id)
+        await self._connect()
+
+    async def _run_starter(self) -> str:
+        """Run the process that becomes the monitor; return what it says on errors."""
+        permit = claims.permit_start(self.directory)
         starter = await asyncio.create_subprocess_exec(
             sys.executable,
-            *("-I", "-S", "-c", BOOTSTRAP, CODE, str(self.directory)),
+            *("-I", "-S", "-c", BOOTSTRAP, CODE, str(self.directory), permit),
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
             start_new_session=True,
         )
         _, errors = await starter.communicate()
-        started = records.load(self.directory / "started.json", Started)
-        if started is None:
-            self._note_end()
-            failure = self.container.message or errors.decode(errors="replace").strip()
-            raise RuntimeFailure(failure or "the container's monitor did not start")
-        self.container = records.as_started(self.container, started)
-        self._report(ContainerEventType.STARTED, self.container.sandbox_id, self.container.id)
-        await self._connect()
+        return errors.decode(errors="replace").strip()
+
+    async def _settle(self) -> None:
+        """Wait until the container has started, has failed to, or never will.
+
+        Until then a monitor may be on its way to the start, without a record and without its socket.
+        """
+        claims.revoke_permits(self.directory)
+        deadline = clock.monotonic() + START_SECONDS
+        while not self._has_record() and claims.is_claimed(self.directory):
+            if clock.monotonic() >= deadline:
+                await end_monitor(self.directory)
+                return
+            await clock.sleep(POLL_SECONDS)
+
+    def _has_record(self) -> bool:
+        return any((self.directory / name).exists() for name in ("started.json", "exit.json"))
 
     async def _connect(self) -> None:
         """Listen to the container's monitor; without one the container is over."""
@@ -124,6 +156,7 @@ class Member:
     def _note_end(self) -> None:
         ended = records.load(self.directory / "exit.json", Ended)
         if ended is None:
+            claims.kill_claimant(self.directory)  # if it cannot be reached: it must not run on unnoticed
             ended_at = clock.now()
             self.container = records.as_lost(self.container, ended_at)
             nanoseconds = int(ended_at.timestamp() * 1_000_000) * 1000
@@ -133,11 +166,11 @@ class Member:
         self.exited.set()
         self._report(ContainerEventType.EXITED, self.container.sandbox_id, self.container.id)
 
-    async def _adopt_starting(self) -> None:
-        """Its monitor was started, and we left before it said so: it answers once it has."""
-        await self._connect()
-        if self.link is not None:
-            await self.link.order("R")
-        started = records.load(self.directory / "started.json", Started)
-        if started is not None and not self.exited.is_set():
-            self.container = records.as_started(self.container, started)
+
+async def end_monitor(directory: Path) -> None:
+    """Kill the monitor of a container that is given up, if there is one, and wait until it is gone."""
+    claims.revoke_permits(directory)
+    deadline = clock.monotonic() + KILL_SECONDS
+    while claims.is_claimed(directory) and clock.monotonic() < deadline:
+        claims.kill_claimant(directory)
+        await clock.sleep(POLL_SECONDS)

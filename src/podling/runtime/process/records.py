@@ -4,6 +4,8 @@
     sandboxes/<id>.json                a ``SandboxRecord``
     containers/<id>/container.json     the container as it was created
     containers/<id>/launch.json        what its monitor starts
+    containers/<id>/start-<id>         permits a start, once (``claims.py``)
+    containers/<id>/claimed            the permit in use: locked for as long as the monitor lives
     containers/<id>/started.json       left by the monitor: process id and time
     containers/<id>/exit.json          left by the monitor: exit code and time
     containers/<id>/rootfs/            links to its volumes

@@ -38,7 +38,7 @@ from podling.runtime.feed import Feeds
 from podling.runtime.oci.threads import in_thread
 from podling.runtime.process import executions, launching, machine, plan, port_forward, records
 from podling.runtime.process.images import NamedImages
-from podling.runtime.process.member import Member
+from podling.runtime.process.member import Member, end_monitor
 from podling.runtime.process.records import Launch, SandboxRecord
 from podling.runtime.signals import signal_number
 from podling.runtime.values import sandbox_of
@@ -275,6 +275,7 @@ class ProcessRuntime:
         container = records.load(directory / "container.json", Container)
         launch = records.load(directory / "launch.json", Launch)
         if container is None or launch is None or container.sandbox_id not in self._sandboxes:
+            await end_monitor(directory)
             await asyncio.to_thread(remove_tree, directory)
             return
         member = self._members[container.id] = Member(container, directory, launch.command[0], self._report)

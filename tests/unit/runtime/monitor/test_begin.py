@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from podling.runtime.monitor.begin import report, write_whole
+from podling.runtime.monitor.begin import claim, report, sign, write_whole
+from podling.runtime.process import claims
 
 
 def test_file_is_replaced_as_a_whole(tmp_path: Path) -> None:
@@ -42,3 +43,25 @@ def test_report_without_reader_is_dropped() -> None:
     report(writing, {"pid": 7})
     with pytest.raises(OSError, match="Bad file descriptor"):
         os.fstat(writing)
+
+
+def test_permit_becomes_a_claim_that_is_held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    permit = claims.permit_start(tmp_path)
+    claimed = claim(permit)
+    assert claimed is not None
+    sign(claimed)
+    assert [each.name for each in tmp_path.iterdir()] == ["claimed"]
+    assert claims.is_claimed(tmp_path)
+    assert claims.claimant(tmp_path) == os.getpid()
+    os.close(claimed)
+    assert not claims.is_claimed(tmp_path)
+
+
+def test_revoked_permit_claims_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    revoked = claims.permit_start(tmp_path)
+    claims.revoke_permits(tmp_path)
+    permit = claims.permit_start(tmp_path)
+    assert claim(revoked) is None
+    assert [each.name for each in tmp_path.iterdir()] == [permit]
