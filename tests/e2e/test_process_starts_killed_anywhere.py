@@ -66,6 +66,7 @@ async def start_again(start: PausedStart, resume_seconds: float | None) -> Conta
     if resume_seconds is not None:
         asyncio.get_running_loop().call_later(resume_seconds, start.resume)
     await runtime.start()
+    await clock.sleep(0.2)  # the kubelet looks at its pods a while later
     (container,) = await runtime.list_containers()
     if container.state is not ContainerState.RUNNING:
         if container.state is ContainerState.CREATED:

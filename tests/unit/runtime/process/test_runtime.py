@@ -24,7 +24,7 @@ from podling.runtime.base import (
     Security,
     Streams,
 )
-from podling.runtime.process import ProcessRuntime
+from podling.runtime.process import ProcessRuntime, claims
 from podling.runtime.process.records import Started
 
 pytestmark = pytest.mark.asyncio(loop_factories=["real"])
@@ -160,6 +160,42 @@ async def test_half_made_container_is_removed_at_start(home: Home) -> None:
     (leftover / "launch.json").write_text("{}")
     await home.restart()
     assert not leftover.exists()
+
+
+async def test_monitor_that_cannot_be_reached_is_ended(home: Home) -> None:
+    """A container that is reported as over does not run on."""
+    container_id = await home.run("exec sleep 3600")
+    pid = (await home.runtime.container_status(container_id)).pid
+    assert pid is not None
+    process = os.pidfd_open(pid)
+    await home.runtime.close()
+    (home.directory(container_id) / "control").unlink()
+    home.runtime = ProcessRuntime(home.path / "state")
+    await home.runtime.start()
+    assert (await home.runtime.container_status(container_id)).state is ContainerState.EXITED
+    await readable(process)
+    os.close(process)
+
+
+async def test_container_without_its_sandbox_is_ended_at_start(home: Home) -> None:
+    container_id = await home.run("exec sleep 3600")
+    found = await home.runtime.container_status(container_id)
+    assert found.pid is not None
+    process = os.pidfd_open(found.pid)
+    (home.path / "state" / "sandboxes" / f"{found.sandbox_id}.json").write_text("damaged")
+    await home.restart()
+    await readable(process)
+    os.close(process)
+    assert not home.directory(container_id).exists()
+
+
+async def test_permit_of_a_start_that_never_came_is_revoked(home: Home) -> None:
+    container_id = await home.create(await home.pod(), "exec sleep 3600")
+    late = claims.permit_start(home.directory(container_id))
+    await home.restart()
+    assert not (home.directory(container_id) / late).exists()
+    await home.runtime.start_container(container_id)
+    assert (await home.runtime.container_status(container_id)).state is ContainerState.RUNNING
 
 
 async def test_exec_ends_with_its_container(home: Home) -> None:
