@@ -27,7 +27,7 @@ from tests.e2e.conftest import missing_for_containers
 from tests.support.clusters import RealCluster
 from tests.support.kubelet_node import NODE, SimNode, sim_node
 from tests.support.pod_processes import kill_process_namespace
-from tests.support.pod_traces import Theatre, Trace, changes, difference, same_story
+from tests.support.pod_traces import Theatre, Trace, by_component, changes, difference, same_story
 from tests.support.stories import IMAGES, STORIES
 
 pytestmark = [pytest.mark.e2e, pytest.mark.root, pytest.mark.slow]
@@ -122,7 +122,7 @@ def test_every_revision_of_the_pod_is_the_same(
 
 @pytest.mark.parametrize("story", STORIES)
 def test_every_event_is_the_same(real: dict[str, Trace], simulated: dict[str, Trace], story: str) -> None:
-    one, other = real[story].events, simulated[story].events
+    one, other = by_component(real[story].events), by_component(simulated[story].events)
     assert one == other, f"\n{difference(one, other)}"
 
 

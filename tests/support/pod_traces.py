@@ -8,7 +8,8 @@ are equal on every runtime. These are all allowed differences:
 * Fields that only a real machine has (``ELSEWHERE``) and a registry client's own error texts
   (``WHY_NOT_PULLED``) are not compared.
 * Statuses that follow each other in a moment may be gathered into one write (``PASSING_SECONDS``).
-* The order between statuses and events is not compared: they have different writers.
+* The order between statuses and events, and between the events of different components, is not compared: they
+  have different writers.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import asyncio
 import difflib
 import json
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -114,6 +115,11 @@ class Trace:
 
     moments: list[Moment] = field(default_factory=list)
     events: list[str] = field(default_factory=list)
+
+
+def by_component(events: Sequence[str]) -> list[str]:
+    """Return events with those of each component together, in their order."""
+    return sorted(events, key=lambda event: event.partition(":")[0])
 
 
 def plain(of: Pod | Event) -> Plain:
@@ -246,8 +252,9 @@ class Theatre:
         if name not in self._stories and event["reason"] == "Started":
             self._extra_started.set()
         if name in self._stories and type_ is not WatchEventType.DELETED:
+            component, place = event["source"]["component"], event["involvedObject"].get("fieldPath", "")
             self.traces[name].events.append(
-                f"{event['type']} {event['reason']} {event['involvedObject'].get('fieldPath', '')}"
+                f"{component}: {event['type']} {event['reason']} {place}"
                 f" x{event.get('count') or 1}: {self._normal(event['message'])}"
             )
 

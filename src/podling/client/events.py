@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 from collections import deque
 from datetime import UTC, datetime, timedelta
 
@@ -24,8 +25,9 @@ logger = logging.getLogger(__name__)
 
 QUEUE_LENGTH_MAX = 1000
 GATHER_SECONDS = 0.05
-"""The wait before the first event of several is written: the work that they report comes first."""
-AT_ONCE = 16
+"""The age at which an event is written: the work that it reports comes first. All components wait equally
+long, so that their events are stored in the order in which they happened."""
+AT_ONCE = 100
 """Events written at once, which then share a commit of the store."""
 TRIES_MAX = 12
 RETRY_SECONDS = 10.0
@@ -63,7 +65,8 @@ class EventRecorder:
         self._client = client
         self._component = component
         self._host = host
-        self._queue: deque[Happening] = deque()
+        self._queue: deque[tuple[float, Happening]] = deque()
+        """Events, and when they are due."""
         self._wake = asyncio.Event()
         self._closing = asyncio.Event()
         self._writing = asyncio.Lock()
@@ -86,7 +89,8 @@ class EventRecorder:
         if self._dropped_in_a_row and len(self._queue) < QUEUE_LENGTH_MAX // 2:
             logger.warning("%d events were dropped", self._dropped_in_a_row)
             self._dropped_in_a_row = 0
-        self._queue.append(Happening(about, type, reason, message, clock.now()))
+        due = clock.monotonic() + GATHER_SECONDS
+        self._queue.append((due, Happening(about, type, reason, message, clock.now())))
         self._wake.set()
 
     def _drop(self, text: str) -> None:
@@ -99,10 +103,12 @@ class EventRecorder:
     async def run(self) -> None:
         """Write events as they come, until ``close`` or cancelled."""
         while not self._closing.is_set():
-            await self._wake.wait()
-            await clock.wait_for(self._closing, GATHER_SECONDS)
             self._wake.clear()
-            await self._drain()
+            if self._queue:
+                await clock.wait_for(self._closing, self._queue[0][0] - clock.monotonic())
+                await self._drain()
+            else:
+                await self._wake.wait()
 
     async def close(self) -> None:
         """Take no more events, and return when those taken are written, each tried once more at most."""
@@ -111,18 +117,22 @@ class EventRecorder:
         await self._drain()
 
     async def _drain(self) -> None:
-        """Write what waits, in order. The lock keeps the order when ``close`` meets ``run``."""
+        """Write what is due, in order. The lock keeps the order when ``close`` meets ``run``."""
         async with self._writing:
-            while self._queue:
-                await asyncio.gather(*map(self._write, self._next_batch()))
+            while batch := self._next_batch():
+                await asyncio.gather(*map(self._write, batch))
 
     def _next_batch(self) -> list[Happening]:
-        """Take the next events, as long as no two of them may be combined: a repeat needs the name that its
-        first occurrence was written under."""
+        """Take the next events that are due, as long as no two of them may be combined: a repeat needs the
+        name that its first occurrence was written under. At the end all are due."""
         batch: dict[tuple[str, ...], Happening] = {}
-        while self._queue and len(batch) < AT_ONCE and group_of(self._queue[0]) not in batch:
-            happening = self._queue.popleft()
+        now = math.inf if self._closing.is_set() else clock.monotonic()
+        while self._queue and len(batch) < AT_ONCE:
+            due, happening = self._queue[0]
+            if due > now or group_of(happening) in batch:
+                break
             batch[group_of(happening)] = happening
+            self._queue.popleft()
         return list(batch.values())
 
     async def _write(self, happening: Happening) -> None:

@@ -64,6 +64,22 @@ async def test_an_event_leaves_the_first_moment_to_the_work_that_it_reports(
     assert {event.reason for event in await events(cluster)} == {"Pulled", "Created"}
 
 
+async def test_events_of_two_components_keep_their_order(
+    cluster: ControlPlane, recorder: EventRecorder
+) -> None:
+    other = EventRecorder(cluster.client, "scheduler")
+    running = asyncio.create_task(other.run())
+    recorder.event(MAP, "Normal", "Killing", "of another pod")
+    await cluster.advance(seconds=GATHER_SECONDS / 2)
+    other.event(MAP, "Normal", "Scheduled", "first")
+    await cluster.advance(seconds=GATHER_SECONDS / 10)
+    recorder.event(MAP, "Normal", "Pulled", "second")
+    await cluster.advance(seconds=1)
+    running.cancel()
+    found = sorted(await events(cluster), key=lambda event: int(event.metadata.resource_version or ""))
+    assert [event.reason for event in found] == ["Killing", "Scheduled", "Pulled"]
+
+
 async def test_events_of_one_moment_keep_their_order(cluster: ControlPlane, recorder: EventRecorder) -> None:
     reasons = ["Pulled", "Created", "Started", "Killing"]
     for reason in reasons:
