@@ -121,7 +121,11 @@ class Writes:
     ) -> Any:
         """Store what admission made of the object of ``request``."""
         resource, options = request.resource, write.options
-        new = await self._settled_creation(write, obj, draft, request.now)
+        if draft is None and not isinstance(resource, CustomResource):  # most of all: no coroutine for it
+            name, uid = _new_name(obj, write.rules), ids.uid()
+            new = write_stages.settle_creation(write, obj, request.now, name=name, uid=uid)
+        else:
+            new = await self._settled_creation(write, obj, draft, request.now)
         for attempt in range(NAME_RETRIES):
             if attempt:
                 name, uid = _new_name(obj, write.rules), ids.uid()
@@ -129,10 +133,8 @@ class Writes:
             try:
                 await self._admission.validate(structs.replace(request, name=new.metadata.name, object=new))
                 # As upstream's storage does, which drops a text that is no revision.
-                if (
-                    natural(request.object.metadata.resource_version or "", UINT64_MAX)
-                    and not options.dry_run
-                ):
+                revision = request.object.metadata.resource_version
+                if revision and natural(revision, UINT64_MAX) and not options.dry_run:
                     raise errors.failure(
                         500, "", "resourceVersion should not be set on objects to be created"
                     )
@@ -148,7 +150,7 @@ class Writes:
         """Return the new object to store, found valid."""
         if draft is None or self.remote is None:
             name, uid = _new_name(obj, write.rules), ids.uid()
-            if self.remote is None or not isinstance(write.resource, CustomResource):
+            if self.remote is None:
                 return write_stages.settle_creation(write, obj, now, name=name, uid=uid)
             noted = len(write.options.warnings)
             try:
