@@ -23,7 +23,7 @@ from podling.kubelet.kubelet import Kubelet
 from podling.kubelet.lives import LIVES, LifeRecorder
 from podling.kubelet.server.server import KubeletServer
 from podling.machinery.errors import ApiError
-from podling.node.runtimes import NodePlan, make_runtime
+from podling.node.runtimes import NodePlan, make_runtime, pod_network
 from podling.node.static_pods import complete_static_pod
 from podling.runtime.images.store import ImageStore
 from podling.supervisor import Supervisor
@@ -50,7 +50,8 @@ class Node:
         """Start runtime, server and kubelet. Raises ``RuntimeFailure`` if containers cannot run."""
         plan = self.plan
         plan.root.mkdir(parents=True, exist_ok=True, mode=0o711)
-        runtime = make_runtime(plan, self._images)
+        network = pod_network(plan)
+        runtime = make_runtime(plan, self._images, network)
         await runtime.start()
         self._stack.push_async_callback(runtime.close)
         recorder = EventRecorder(self._client, "kubelet", plan.name)
@@ -76,6 +77,12 @@ class Node:
         self._stack.push_async_callback(running.close)
         work = partial(self._run_kubelet, server, deps)
         self.task = running.keep_running("kubelet", work, plan.name)
+        if network is not None:
+            from podling.node.networking import NodeNetworking
+
+            networking = NodeNetworking(plan, self._client, network, recorder)
+            self._stack.push_async_callback(networking.close)
+            networking.start()
 
     async def _listen(self, context: ssl.SSLContext) -> tuple[KubeletServer, int]:
         """Start the kubelet's server, on the port that the API server knows if that is free.

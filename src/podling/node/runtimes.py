@@ -18,6 +18,7 @@ from podling.runtime.grace import own_grace
 from podling.runtime.images.store import ImageStore
 
 if TYPE_CHECKING:
+    from podling.network.pod_network import BridgeNetwork
     from podling.runtime.oci.runtime import OciRuntime
 
 logger = logging.getLogger(__name__)
@@ -53,10 +54,19 @@ class NodePlan(Struct, frozen=True, kw_only=True):
         return STATE / self.identity
 
 
-def make_runtime(plan: NodePlan, images: ImageStore) -> Runtime:
-    """Return the runtime that ``plan`` names, not yet started."""
-    if plan.runtime == "oci":
-        return _oci(plan, images)
+def pod_network(plan: NodePlan) -> BridgeNetwork | None:
+    """Return the network of the pods of ``plan``, not yet started; None where pods have none of their own."""
+    if plan.runtime != "oci":
+        return None
+    from podling.network.pod_network import BridgeNetwork
+
+    return BridgeNetwork(plan.state / "network", plan.identity)
+
+
+def make_runtime(plan: NodePlan, images: ImageStore, network: BridgeNetwork | None = None) -> Runtime:
+    """Return the runtime that ``plan`` names, not yet started; ``network`` as ``pod_network`` returns it."""
+    if network := network or pod_network(plan):
+        return _oci(plan, images, network)
     if plan.runtime == "process":
         from podling.runtime.process.runtime import ProcessRuntime
 
@@ -92,10 +102,8 @@ async def end_all(plan: NodePlan, images: ImageStore, grace_seconds: float) -> i
         # its logs may be on a file system of their own.
         for folder in (Directories(plan.root / "kubelet").pods, plan.root / plan.runtime):
             unmount_everything_under(folder)
-    if plan.runtime == "oci":
-        from podling.network.pod_network import BridgeNetwork
-
-        await BridgeNetwork(plan.state / "network", plan.identity).remove()
+    if network := pod_network(plan):
+        await network.remove()
         with suppress(OSError):
             remove_tree(plan.state)
     return pods
@@ -140,9 +148,7 @@ def _end_by_force(plan: NodePlan, images: ImageStore, grace_seconds: float) -> i
     return pods
 
 
-def _oci(plan: NodePlan, images: ImageStore) -> OciRuntime:
-    from podling.network.pod_network import BridgeNetwork
+def _oci(plan: NodePlan, images: ImageStore, network: BridgeNetwork) -> OciRuntime:
     from podling.runtime.oci.runtime import OciRuntime
 
-    network = BridgeNetwork(plan.state / "network", plan.identity)
     return OciRuntime(plan.root / "oci", plan.state, images, network, cluster_id=plan.identity)
