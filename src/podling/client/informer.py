@@ -18,7 +18,7 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Generic, TypeVar, assert_never
+from typing import Any, Generic, TypeVar, assert_never
 
 from podling import clock, ids
 from podling.client.base import ApiObject, Client, Key, Unreachable, WatchEvent, WatchEventType, key_of
@@ -60,6 +60,9 @@ class Handler(Generic[T]):
     on_delete: Callable[[T], object] | None = None
 
 
+Transform = Callable[[Any], T]
+"""Makes what the copy holds from an object that arrived: a smaller object with the same metadata."""
+
 Indexer = Callable[[T], Iterable[str]]
 """The values under which ``by_index`` finds an object."""
 
@@ -69,6 +72,8 @@ class Informer(Generic[T]):
 
     Args:
         indexers: for each index its name and the function that gives an object's values.
+        transform: replaces each object before the copy takes it, so that the rest is not kept in memory
+            (client-go's ``WithTransform``); it keeps name, namespace, UID and resource version.
     """
 
     def __init__(
@@ -80,8 +85,10 @@ class Informer(Generic[T]):
         label_selector: str = "",
         field_selector: str = "",
         indexers: Mapping[str, Indexer[T]] | None = None,
+        transform: Transform[T] | None = None,
     ) -> None:
         self.kind = kind
+        self._transform = transform
         self._client = client
         self._namespace = namespace
         self._label_selector = label_selector
@@ -176,7 +183,7 @@ class Informer(Generic[T]):
             logger.warning("a list of %s is older than what is held: not taken", self.kind.__name__)
             return ListFailed()
         self._newest = revision
-        self._replace_all(listing.items)
+        self._replace_all(self._transformed(listing.items))
         self._synced.set()
         return Listed(listing.resource_version)
 
@@ -203,6 +210,9 @@ class Informer(Generic[T]):
         finally:
             await close_watch(stream)
 
+    def _transformed(self, items: tuple[Any, ...]) -> tuple[T, ...]:
+        return items if self._transform is None else tuple(map(self._transform, items))
+
     def _take(self, event: WatchEvent[T]) -> None:
         """Bring one event into the copy, unless what is held is as new already."""
         revision = revision_number(event.object)
@@ -213,11 +223,12 @@ class Informer(Generic[T]):
         held = self._objects.get(key)
         if held is not None and revision_number(held) >= revision:
             return
+        (taken,) = self._transformed((event.object,))
         if event.type is WatchEventType.DELETED:
             if held is not None:
-                self._remove(key, event.object)
+                self._remove(key, taken)
         else:
-            self._put(key, held, event.object)
+            self._put(key, held, taken)
 
     def _replace_all(self, items: tuple[T, ...]) -> None:
         listed = {key_of(obj): obj for obj in items}

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from typing import Any, TypeVar, cast
 
 from podling.client.base import ApiObject, Client
-from podling.client.informer import Informer
+from podling.client.informer import Informer, Transform
 from podling.supervisor import Supervisor
 
 T = TypeVar("T", bound=ApiObject)
@@ -16,11 +17,12 @@ class InformerFactory:
     """Makes informers on demand over one client and runs them all.
 
     Request informers, add handlers and indexes, then ``run``; informers requested while running start at
-    once.
+    once. ``transforms`` has for some kinds the function that makes their objects smaller.
     """
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: Client, transforms: Mapping[type[Any], Transform[Any]] | None = None) -> None:
         self.client = client
+        self._transforms = dict(transforms or {})
         self._informers: dict[type[Any], Informer[Any]] = {}
         self._supervisor: Supervisor | None = None
         self._tasks: dict[type[Any], asyncio.Task[None]] = {}
@@ -29,7 +31,7 @@ class InformerFactory:
         """Return the shared informer of ``kind`` in all namespaces."""
         found = self._informers.get(kind)
         if found is None:
-            found = self._informers[kind] = Informer(self.client, kind)
+            found = self._informers[kind] = Informer(self.client, kind, transform=self._transforms.get(kind))
             if self._supervisor is not None:
                 self._start(self._supervisor, found)
         return cast("Informer[T]", found)

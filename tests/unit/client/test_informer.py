@@ -7,6 +7,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
+from msgspec import structs
+
 from podling.api.core_v1 import ConfigMap
 from podling.api.meta_v1 import ObjectMeta
 from podling.client.base import Client, Key, Listing, Unreachable, WatchEvent
@@ -41,6 +43,22 @@ class Diary:
             ),
             lambda old: self.lines.append(f"delete {old.metadata.name}"),
         )
+
+
+async def test_informer_holds_what_its_transform_leaves(cluster: ControlPlane) -> None:
+    def without_data(obj: ConfigMap) -> ConfigMap:
+        return structs.replace(obj, data={})
+
+    await cluster.client.create(structs.replace(config_map("listed"), data={"a": "1"}))
+    informer = InformerFactory(cluster.client, {ConfigMap: without_data}).informer(ConfigMap)
+    diary = Diary(informer)
+    async with running(informer):
+        await cluster.client.create(structs.replace(config_map("watched"), data={"b": "2"}))
+        await cluster.client.patch(ConfigMap, "listed", {"data": {"a": "2"}}, "default")
+        await cluster.client.delete(ConfigMap, "watched", "default")
+        await cluster.advance(seconds=1)
+    assert diary.lines == ["add listed", "add watched", "update listed {} {}", "delete watched"]
+    assert [obj.data for obj in informer.values()] == [{}]
 
 
 async def test_it_holds_what_was_there_and_follows_every_change(cluster: ControlPlane) -> None:

@@ -77,6 +77,13 @@ _PROXIER = (
     rule(("list", "watch"), "discovery.k8s.io", "endpointslices"),
     rule(("list", "watch"), "networking.k8s.io", "servicecidrs"),
 )
+_NODE_NETWORK = (
+    rule(("list", "watch"), "core", "services"),
+    rule(("list", "watch"), "discovery.k8s.io", "endpointslices"),
+    rule(("list", "watch"), "networking.k8s.io", "servicecidrs"),
+)
+"""Reading the objects from which a node makes the network of its pods. Upstream, the agents of a network
+(kube-proxy, network plugins) bring users and roles of their own."""
 _VOLUME_SCHEDULER = (
     rule((*READ, *UPDATE), "core", "persistentvolumes"),
     rule(READ, "storage.k8s.io", "storageclasses"),
@@ -96,6 +103,7 @@ _NODE_PROBLEM_DETECTOR = (
 )
 
 COMPONENT_ROLES: dict[str, tuple[PolicyRule, ...]] = {
+    "podling:node-network": _NODE_NETWORK,
     "system:auth-delegator": ASK_ABOUT_RIGHTS,
     "system:heapster": (rule(READ, "core", "events namespaces nodes pods"),),
     "system:kube-aggregator": (rule(READ, "core", "endpoints services"),),

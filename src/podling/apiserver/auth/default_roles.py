@@ -152,6 +152,7 @@ _BINDINGS = (
         (("Group", "system:serviceaccounts"),),
     ),
     ("system:monitoring", "system:monitoring", (("Group", "system:monitoring"),)),
+    ("podling:node-network", "podling:node-network", (("Group", "system:nodes"),)),
     ("system:node", "system:node", ()),
     ("system:node-proxier", "system:node-proxier", (("User", "system:kube-proxy"),)),
     ("system:kube-dns", "system:kube-dns", (("ServiceAccount", "kube-dns"),)),

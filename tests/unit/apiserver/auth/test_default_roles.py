@@ -61,7 +61,11 @@ ROLES = {role.metadata.name or "": role for role in bootstrap_roles()}
 
 
 def test_default_roles_have_the_names_of_kubernetes() -> None:
-    assert set(ROLES) == {*KUBERNETES, *AGGREGATED}
+    assert set(ROLES) == {*KUBERNETES, *AGGREGATED, "podling:node-network"}
+
+
+def test_networks_of_nodes_only_read() -> None:
+    assert {verb for verb, *_ in rights(ROLES["podling:node-network"].rules)} == {"list", "watch"}
 
 
 @pytest.mark.parametrize("name", KUBERNETES)
