@@ -65,6 +65,7 @@ _CONTROLLERS = {
         "endpoints.endpointslice_mirroring",
         "EndpointSliceMirroringController",
     ),
+    "service-lb-controller": ("endpoints.service_load_balancer", "ServiceLoadBalancerController"),
     "resourcequota-controller": ("resource_quota", "ResourceQuotaController"),
 }
 
