@@ -74,6 +74,11 @@ class RealCluster:
     def pid(self) -> int:
         return int((self.directory / "podling.pid").read_text())
 
+    @property
+    def process(self) -> int:
+        """The cluster's first process, by the number that the test knows it by."""
+        return self.pid
+
     def podling(self, *arguments: str, timeout: float = 120) -> Done:
         name, *rest = arguments
         return command(
@@ -90,7 +95,7 @@ class RealCluster:
 
     def kill(self) -> None:
         """``kill -9``, and wait until the process is gone."""
-        pid = self.pid
+        pid = self.process
         handle = os.pidfd_open(pid)
         try:
             signal.pidfd_send_signal(handle, signal.SIGKILL)
