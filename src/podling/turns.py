@@ -16,10 +16,11 @@ for the interpreter's lock for 5 ms at most, but with several such threads for a
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections import deque
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from functools import cache
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import cache, partial
 from typing import ParamSpec, TypeVar
 from weakref import WeakKeyDictionary
 
@@ -27,6 +28,9 @@ from podling import clock
 
 P = ParamSpec("P")
 T = TypeVar("T")
+
+_ANSWER_SECONDS = 30.0
+"""A loop that does not answer a thread for so long has ended."""
 
 TURN_BYTES = 1024 * 1024
 """A long piece: encoding or sending this many bytes takes 1 to 4 ms."""
@@ -114,6 +118,30 @@ async def in_thread(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> 
     if clock.own_loop() is not None:
         return work(*args, **kwargs)
     return await asyncio.get_running_loop().run_in_executor(_thread(), lambda: work(*args, **kwargs))
+
+
+def on_this_loop(function: Callable[P, T]) -> Callable[P, T]:
+    """Return ``function`` for callers in any thread: it always runs on the loop that runs now.
+
+    A caller in another thread waits for it. Raises ``TimeoutError`` there when the loop has ended.
+    """
+    home, loop = threading.get_ident(), asyncio.get_running_loop()
+
+    def called(*args: P.args, **kwargs: P.kwargs) -> T:
+        if threading.get_ident() == home:
+            return function(*args, **kwargs)
+        answer: Future[T] = Future()
+        loop.call_soon_threadsafe(_answer, answer, partial(function, *args, **kwargs))
+        return answer.result(_ANSWER_SECONDS)
+
+    return called
+
+
+def _answer(answer: Future[T], function: Callable[[], T]) -> None:
+    try:
+        answer.set_result(function())
+    except Exception as error:
+        answer.set_exception(error)
 
 
 @cache

@@ -132,3 +132,15 @@ async def test_computations_run_in_one_thread_beside_the_loop() -> None:
 
 async def test_computations_on_virtual_time_need_no_thread() -> None:
     assert await turns.in_thread(threading.current_thread) is threading.main_thread()
+
+
+@pytest.mark.asyncio(loop_factories=["real"])
+async def test_function_of_the_loop_runs_there_for_every_thread() -> None:
+    where = turns.on_this_loop(threading.get_ident)
+    assert await turns.in_thread(where) == where() == threading.get_ident()
+
+
+@pytest.mark.asyncio(loop_factories=["real"])
+async def test_failure_of_the_function_reaches_the_thread() -> None:
+    with pytest.raises(ValueError, match="not a number"):
+        await turns.in_thread(turns.on_this_loop(int), "not a number")

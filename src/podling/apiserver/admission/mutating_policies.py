@@ -22,6 +22,7 @@ from podling.api.meta_v1 import StatusCause, StatusDetails
 from podling.apiserver.admission import policy_requests as requests
 from podling.apiserver.admission import webhook_matching as matching
 from podling.apiserver.admission.base import AdmissionRequest, Objects, Operation, Plugin, Server
+from podling.apiserver.admission.expression_turns import all_hold
 from podling.apiserver.admission.forms import Forms
 from podling.apiserver.admission.mutations import MutationFailed, mutated
 from podling.apiserver.admission.policy_requests import Misconfigured
@@ -145,7 +146,8 @@ class MutatingAdmissionPolicies(Plugin):
         form = await forms.of(invocation.resource)
         values = requests.values(request, form, invocation.param, namespace, self._server)
         try:
-            if not matching.conditions_hold(policy.spec.match_conditions, expressions.condition, values):
+            find = expressions.condition
+            if not await all_hold(policy.spec.match_conditions, find, values):
                 return request
         except matching.ConditionFailed as error:
             objections.append(_Objection(policy, binding, str(error), INVALID))
@@ -157,7 +159,7 @@ class MutatingAdmissionPolicies(Plugin):
         for mutation in policy.spec.mutations:
             values = requests.values(request, form, invocation.param, namespace, self._server)
             try:
-                plain = mutated(mutation, form.object, forms.kind(form.resource), expressions, values)
+                plain = await mutated(mutation, form.object, forms.kind(form.resource), expressions, values)
             except MutationFailed as error:
                 objections.append(_Objection(policy, binding, str(error), INVALID))
                 continue

@@ -1,4 +1,4 @@
-"""The two kinds of mutation of a mutating policy: an apply configuration, and a JSON patch. Pure.
+"""The two kinds of mutation of a mutating policy: an apply configuration, and a JSON patch.
 
 An apply configuration is merged into the object as by a server-side apply, but its fields get no manager, and
 it may not set atomic fields. A JSON patch whose test fails leaves the object as it is.
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from podling.api.admissionregistration_v1 import Mutation
 from podling.apiserver.admission import webhook_matching as matching
+from podling.apiserver.admission.expression_turns import NewBudget, evaluated_in_turn
 from podling.machinery.errors import ApiError
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ class MutationFailed(Exception):
     """A mutation that cannot be evaluated, or not be done to this object."""
 
 
-def mutated(
+async def mutated(
     mutation: Mutation,
     obj: dict[str, Any],
     kind: type[Any],
@@ -31,18 +32,21 @@ def mutated(
     values: dict[str, Any],
 ) -> dict[str, Any]:
     """``obj`` after a mutation. Raises ``MutationFailed``."""
-    from podling.apiserver.cel.programs import PER_OBJECT
-
-    budget = [PER_OBJECT]
-    values["variables"] = expressions.lazily(values, budget)
     applies = mutation.patch_type == "ApplyConfiguration"
     patch = mutation.apply_configuration if applies else mutation.json_patch
     text = (patch.expression if patch is not None else "") or ""
+
+    def made(new_budget: NewBudget) -> Any:
+        budget = new_budget()
+        seen = {**values}
+        seen["variables"] = expressions.lazily(seen, budget)
+        return matching.evaluated(text, expressions.program, seen, budget)
+
     try:
-        made = matching.evaluated(text, expressions.program, values, budget)
+        value = await evaluated_in_turn(made)
     except matching.ConditionFailed as error:
         raise MutationFailed(str(error)) from None
-    return _applied(made, obj, kind) if applies else _patched(made, obj)
+    return _applied(value, obj, kind) if applies else _patched(value, obj)
 
 
 def _applied(made: Any, obj: dict[str, Any], kind: type[Any]) -> dict[str, Any]:

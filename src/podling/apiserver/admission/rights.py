@@ -8,6 +8,7 @@ from podling.apiserver.admission.base import AdmissionRequest, Server
 from podling.apiserver.auth.rbac import Attributes
 from podling.client.requests import User
 from podling.machinery.selectors import SelectorError, parse_field_selector
+from podling.turns import on_this_loop
 
 if TYPE_CHECKING:
     from podling.apiserver.cel.authorization import Decided, Question
@@ -18,6 +19,7 @@ def rights(request: AdmissionRequest, server: Server) -> dict[str, Any]:
     from podling.apiserver.cel.authorization import Check, Decided, Question
     from podling.apiserver.cel.environments import REQUEST_RESOURCE
 
+    @on_this_loop
     def ask(question: Question) -> Decided:
         user = _account(*question.account) if question.account else request.user
         found = server.decide(user, _attributes(question))

@@ -8,7 +8,7 @@ Upstream: ``apiserver/pkg/admission/plugin/policy/validating``.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, structs
@@ -23,6 +23,7 @@ from podling.api.meta_v1 import StatusCause, StatusDetails
 from podling.apiserver.admission import policy_requests as requests
 from podling.apiserver.admission import webhook_matching as matching
 from podling.apiserver.admission.base import AdmissionRequest, Objects, Operation, Plugin, Server
+from podling.apiserver.admission.expression_turns import all_hold, evaluated_in_turn
 from podling.apiserver.admission.forms import Form, Forms
 from podling.apiserver.admission.policy_requests import Misconfigured
 from podling.machinery.errors import ApiError
@@ -129,7 +130,7 @@ class ValidatingAdmissionPolicies(Plugin):
             namespace = requests.namespace_object(request, objects)
             for param in found:
                 values = requests.values(request, form, param, namespace, self._server)
-                for decision in self._judged(policy, values):
+                for decision in await self._judged(policy, values):
                     if decision.always or "Deny" in actions:
                         yield bound, decision
                     elif "Audit" in actions:
@@ -137,28 +138,37 @@ class ValidatingAdmissionPolicies(Plugin):
                     if "Warn" in actions and not decision.always:
                         request.warnings.append(f"Validation failed for {bound}: {decision.message}")
 
-    def _judged(self, policy: ValidatingAdmissionPolicy, values: dict[str, Any]) -> Iterator[_Decision]:
-        from podling.apiserver.cel.programs import PER_OBJECT
-
-        expressions, spec, budget = self._expressions.of(policy), policy.spec, [PER_OBJECT]
-        judging = _Judging(policy, expressions, values, budget)
+    async def _judged(self, policy: ValidatingAdmissionPolicy, values: dict[str, Any]) -> list[_Decision]:
+        """Return the objections of a policy with one parameter; log its audit annotations."""
+        expressions, spec = self._expressions.of(policy), policy.spec
+        ignores = spec.failure_policy == "Ignore"
         try:
-            condition = expressions.condition
-            if not matching.conditions_hold(spec.match_conditions, condition, values):
-                return
+            if not await all_hold(spec.match_conditions, expressions.condition, values):
+                return []
         except matching.ConditionFailed as error:
-            if not judging.ignores:
-                yield _Decision(str(error))
-            return
-        values["variables"] = expressions.lazily(values, budget)
-        for validation in spec.validations:
-            decision = _asked(validation, judging)
-            if decision is not None:
-                yield decision
-        for annotation in spec.audit_annotations:
-            decision = _annotated(annotation, judging)
-            if decision is not None:
-                yield decision
+            return [] if ignores else [_Decision(str(error))]
+        decisions, notes = await evaluated_in_turn(
+            lambda new_budget: _decisions(policy, expressions, values, new_budget())
+        )
+        for note in notes:
+            log.info("%s/%s", policy.metadata.name, note)
+        return decisions
+
+
+def _decisions(
+    policy: ValidatingAdmissionPolicy,
+    expressions: PolicyExpressions,
+    values: Mapping[str, Any],
+    budget: list[int],
+) -> tuple[list[_Decision], list[str]]:
+    """Return the objections of validations and annotations, and the annotations for the log."""
+    seen = {**values}
+    seen["variables"] = expressions.lazily(seen, budget)
+    judging = _Judging(policy, expressions, seen, budget)
+    notes: list[str] = []
+    found = [_asked(validation, judging) for validation in policy.spec.validations]
+    found += [_annotated(annotation, judging, notes) for annotation in policy.spec.audit_annotations]
+    return [decision for decision in found if decision is not None], notes
 
 
 def _denial(request: AdmissionRequest, who: str, decision: _Decision) -> ApiError:
@@ -195,16 +205,16 @@ def _asked(validation: Validation, judging: _Judging) -> _Decision | None:
     return _Decision(message, validation.reason or INVALID)
 
 
-def _annotated(annotation: AuditAnnotation, judging: _Judging) -> _Decision | None:
-    """An annotation for the log of what happened; one that cannot be evaluated counts against the request."""
-    name, text = judging.policy.metadata.name, annotation.value_expression
+def _annotated(annotation: AuditAnnotation, judging: _Judging, notes: list[str]) -> _Decision | None:
+    """Add an annotation to ``notes``; one that cannot be evaluated counts against the request."""
+    text = annotation.value_expression
     try:
         value = judging.evaluated(text)
     except matching.ConditionFailed as error:
         return None if judging.ignores else _Decision(str(error), always=True)
     if isinstance(value, str):
         if value.strip():
-            log.info("%s/%s: %s", name, annotation.key, value.strip()[:MAX_ANNOTATION])
+            notes.append(f"{annotation.key}: {value.strip()[:MAX_ANNOTATION]}")
     elif value is not None:
         kind = matching.kind_of(value)
         why = f"valueExpression '{text}' resulted in unsupported return type: {kind}. "

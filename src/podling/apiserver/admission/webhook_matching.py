@@ -190,28 +190,27 @@ def seen(request: AdmissionRequest, form: Form, server: Server, **more: Any) -> 
 
 
 def evaluated(text: str, find: Find, values: Mapping[str, Any], budget: list[int]) -> Any:
-    """Return the value of an expression. Raises ``ConditionFailed``."""
-    from podling.apiserver.cel.programs import Failure, NotCompiled, OverBudget
+    """Return the value of an expression. Raises ``ConditionFailed``; ``OverBudget`` in a trial."""
+    from podling.apiserver.cel.programs import Failure, NotCompiled, OverBudget, TrialBudget
 
     try:
         return find(text).evaluate(values, budget)
     except NotCompiled as error:
         raise ConditionFailed(f"compilation error: {error.said}") from None
     except (Failure, OverBudget) as error:
+        if isinstance(error, OverBudget) and isinstance(budget, TrialBudget):
+            raise
         raise ConditionFailed(f"expression '{text}' resulted in error: {error}") from None
 
 
-def conditions_hold(conditions: Sequence[MatchCondition], find: Find, values: Mapping[str, Any]) -> bool:
+def conditions_hold(
+    conditions: Sequence[MatchCondition], find: Find, values: Mapping[str, Any], budget: list[int]
+) -> bool:
     """Return whether all conditions hold. A false condition decides, even if others fail.
 
-    ``find``: compiles their expressions. Raises ``ConditionFailed``.
+    ``find``: compiles their expressions. Raises ``ConditionFailed``; ``OverBudget`` in a trial.
     """
-    if not conditions:
-        return True
-    from podling.apiserver.cel.programs import PER_OBJECT
-
     failed: list[str] = []
-    budget = [PER_OBJECT]
     for each in conditions:
         try:
             if evaluated(each.expression, find, values, budget) is not True:

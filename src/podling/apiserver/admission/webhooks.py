@@ -27,6 +27,7 @@ from podling.api.admissionregistration_v1 import (
 )
 from podling.apiserver.admission import webhook_matching as matching
 from podling.apiserver.admission.base import AdmissionRequest, Objects, Operation, Plugin, Server
+from podling.apiserver.admission.expression_turns import all_hold
 from podling.apiserver.admission.forms import Form, Forms
 from podling.apiserver.admission.reinvocation import ReinvocationContext
 from podling.apiserver.admission.webhook_metrics import CALL_FAILED, NO_ERROR, OK, WebhookMetrics
@@ -90,7 +91,7 @@ class _Webhooks(Plugin):
             return form
         try:
             values = matching.seen(request, form, self._server)
-            holds = matching.conditions_hold(webhook.match_conditions, matching.program, values)
+            holds = await all_hold(webhook.match_conditions, matching.program, values)
         except matching.ConditionFailed as error:
             if webhook.failure_policy == "Ignore":
                 return None

@@ -8,21 +8,24 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from threading import Lock
 from typing import Any
 
 from podling.apiserver.cel.compiler import Compiler, Problem
 from podling.apiserver.cel.readers import reader
-from podling.apiserver.cel.runs import BUDGET, Failure, OverBudget
+from podling.apiserver.cel.runs import BUDGET, Failure, OverBudget, TrialBudget
 from podling.apiserver.cel.syntax import SyntaxProblem, parse
 from podling.apiserver.cel.types import Type
 from podling.apiserver.cel.values import Optional
 
-__all__ = ["Failure", "NotCompiled", "Optional", "OverBudget", "Program", "syntax_problem"]
+__all__ = ["Failure", "NotCompiled", "Optional", "OverBudget", "Program", "TrialBudget", "syntax_problem"]
 
 PER_CALL = 1_000_000
 """The maximum cost of evaluating one expression."""
 PER_OBJECT = 2_000_000
 """The maximum cost of all rules of an object; a fifth of upstream's, as other requests wait meanwhile."""
+PER_TRIAL = 8_000
+"""The maximum cost of what the event loop evaluates in one piece: at most 4 ms."""
 
 
 _CALLS = 5000
@@ -31,18 +34,34 @@ _SHORT = 500
 """An expression of so few characters is not deep."""
 
 
-@contextmanager
-def _room(text: str) -> Iterator[None]:
-    """Raise the recursion limit for the calls of a deep expression."""
-    before = sys.getrecursionlimit()
-    if len(text) <= _SHORT or before >= _CALLS:
-        yield
-        return
-    sys.setrecursionlimit(_CALLS)
-    try:
-        yield
-    finally:
-        sys.setrecursionlimit(before)
+class _Room:
+    """Raises the recursion limit while any thread is in the calls of a deep expression."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._inside = 0
+        self._before = 0
+
+    @contextmanager
+    def of(self, text: str) -> Iterator[None]:
+        if len(text) <= _SHORT:
+            yield
+            return
+        with self._lock:
+            if not self._inside:
+                self._before = sys.getrecursionlimit()
+                sys.setrecursionlimit(max(self._before, _CALLS))
+            self._inside += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._inside -= 1
+                if not self._inside:
+                    sys.setrecursionlimit(self._before)
+
+
+_room = _Room().of
 
 
 class NotCompiled(Exception):

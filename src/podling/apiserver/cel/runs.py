@@ -33,6 +33,13 @@ class OverBudget(Exception):
         super().__init__("operation cancelled: actual cost limit exceeded")
 
 
+class TrialBudget(list[int]):
+    """A small budget for a first evaluation on the event loop, as long as a short piece of a request.
+
+    To exceed it says nothing about an expression: it is evaluated again with its whole budget, in a thread.
+    """
+
+
 def read_as(value: Any, read: Read) -> Any:
     if read is None:
         return value

@@ -10,6 +10,7 @@ from podling.api.admissionregistration_v1 import MatchCondition, ValidatingWebho
 from podling.api.core_v1 import ConfigMap
 from podling.api.meta_v1 import ObjectMeta
 from podling.apiserver.admission.webhook_matching import ConditionFailed, conditions_hold, program
+from podling.apiserver.cel.programs import PER_OBJECT
 from podling.testing import ControlPlane
 from tests.support.webhooks import EVERYTHING, Hook, configure
 
@@ -45,7 +46,7 @@ SYNTAX = "object."
 
 def do_hold(*expressions: str) -> bool:
     conditions = [MatchCondition(name="n", expression=each) for each in expressions]
-    return conditions_hold(conditions, program, {"object": {"kind": "Pod"}})
+    return conditions_hold(conditions, program, {"object": {"kind": "Pod"}}, [PER_OBJECT])
 
 
 @pytest.mark.parametrize(
