@@ -101,6 +101,10 @@ class EventType(Enum):
     DELETE = "DELETE"
 
 
+PUT, DELETE = EventType.PUT, EventType.DELETE
+"""The same as names of this module: every write compares them."""
+
+
 class Event(Struct, frozen=True, eq=False, gc=False):
     """One change. For a deletion ``entry`` holds the last state as ``delete`` encoded it.
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import islice
 
-from podling.store.base import Compacted, Entry, Event, EventType, FutureRevision
+from podling.store.base import DELETE, Compacted, Entry, Event, FutureRevision
 
 DERIVED_BYTES = 4 * 1024 * 1024
 """The newest replaced and deleted values that keep their ``memo``, in bytes of the values."""
@@ -42,7 +42,7 @@ class History:
             raise ValueError(f"revision {revision} does not follow {self.revision}")
         self._events.append(event)
         self.revision = revision
-        if event.previous is not None or event.type is EventType.DELETE:
+        if event.previous is not None or event.type is DELETE:
             size = _size(event)
             self.size_bytes += size
             self._derived_bytes += size
@@ -110,10 +110,10 @@ class History:
 def _forget(event: Event) -> None:
     if event.previous is not None:
         event.previous.memo = None
-    if event.type is EventType.DELETE:
+    if event.type is DELETE:
         event.entry.memo = None
 
 
 def _size(event: Event) -> int:
     replaced = len(event.previous.value) if event.previous is not None else 0
-    return replaced + (len(event.entry.value) if event.type is EventType.DELETE else 0)
+    return replaced + (len(event.entry.value) if event.type is DELETE else 0)

@@ -75,6 +75,8 @@ class Hub:
 
     def publish(self, event: Event) -> None:
         """Hand ``event``, already in the history, to the watches of its key; ``wake`` lets them run."""
+        if not self._channels:
+            return
         key = event.entry.key
         folder = key[: key.rfind("/") + 1]
         channels, longer = self._folders.get(folder) or self._find(folder)
@@ -91,9 +93,10 @@ class Hub:
 
     def wake(self) -> None:
         """Wake the waiting watches that were published to: once per batch of events."""
-        for channel in self._touched:
-            channel.wake()
-        self._touched.clear()
+        if self._touched:
+            for channel in self._touched:
+                channel.wake()
+            self._touched.clear()
 
     def trim(self) -> None:
         """Let go of events that every watch has read."""

@@ -52,7 +52,7 @@ class SortedKeys:
             self._blocks.append([key])
             self._firsts.append(key)
             return
-        at = max(bisect_right(self._firsts, key) - 1, 0)
+        at = (bisect_right(self._firsts, key) or 1) - 1
         block = self._blocks[at]
         insort(block, key)
         self._firsts[at] = block[0]

@@ -13,12 +13,13 @@ from itertools import islice
 from typing import Any
 
 from podling.store.base import (
+    DELETE,
+    PUT,
     VALUE_BYTES_MAX,
     Conflict,
     Encode,
     Entry,
     Event,
-    EventType,
     Page,
     ValueTooLarge,
     Watch,
@@ -78,7 +79,7 @@ class State:
         value = encode(revision)
         if len(key) + len(value) > VALUE_BYTES_MAX:
             raise ValueTooLarge(f"{key}: {len(value)} bytes, at most {VALUE_BYTES_MAX}")
-        return Event(EventType.PUT, Entry(key, value, revision, created, memo), previous)
+        return Event(PUT, Entry(key, value, revision, created, memo), previous)
 
     def delete_event(self, key: str, encode: Encode | None, expect: int, revision: int) -> Event:
         """Return the change that a deletion would make at ``revision``. Raises ``Conflict``."""
@@ -86,14 +87,14 @@ class State:
         if previous is None:
             raise Conflict(key, expect, 0)
         value = encode(revision) if encode else previous.value
-        return Event(EventType.DELETE, Entry(key, value, revision, previous.create_revision), previous)
+        return Event(DELETE, Entry(key, value, revision, previous.create_revision), previous)
 
     def commit(self, *events: Event) -> None:
         """Make changes visible, in order, to readers and watches."""
         for event in events:
             self.history.append(event)
             entry = event.entry
-            if event.type is EventType.DELETE:
+            if event.type is DELETE:
                 del self._entries[entry.key]
                 self._keys.remove(entry.key)
             else:
