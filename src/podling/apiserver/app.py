@@ -13,7 +13,7 @@ import ssl
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, NamedTuple, Protocol, cast
 
-from aiohttp import web
+from aiohttp import hdrs, web
 from msgspec import Struct, field
 
 from podling import clock, turns
@@ -30,7 +30,14 @@ from podling.apiserver.flowcontrol.work_estimator import WITH_BODIES
 from podling.apiserver.http.exchange import CACHE_CONTROL, Answer, HttpRequest
 from podling.apiserver.http.forwarded_user import forwarded_user
 from podling.apiserver.http.health import Check, Health
-from podling.apiserver.http.metrics import Labels, RequestMetrics, path_labels, stored_objects, target_labels
+from podling.apiserver.http.metrics import (
+    Labels,
+    RequestCounts,
+    RequestMetrics,
+    path_labels,
+    stored_objects,
+    target_labels,
+)
 from podling.apiserver.http.nonresource_handlers import Documents
 from podling.apiserver.http.options import flag, time_limit
 from podling.apiserver.http.replies import TEXT, reply, reply_error, reply_text
@@ -124,7 +131,7 @@ class _Route(NamedTuple):
 
     parsed: Parsed
     verb: str
-    labels: Labels
+    counts: RequestCounts
     flow: KnownFlow
 
 
@@ -231,12 +238,11 @@ class HttpServer:
 
     async def _handle(self, request: HttpRequest) -> web.StreamResponse:
         started = clock.monotonic()
-        labels: Labels | None = None
+        counts: RequestCounts | None = None
         try:
-            if request.headers.get("Expect", "").lower() == "100-continue":
-                await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
-                request.writer.output_size = 0
-            if "Upgrade" in request.headers:
+            if hdrs.EXPECT in request.headers:
+                await _continue(request)
+            if hdrs.UPGRADE in request.headers:
                 request = with_bearer_token(request)
             request.received = started
             if self._writer is not None and self._writer.is_ahead(request):
@@ -245,14 +251,15 @@ class HttpServer:
                 await turns.take()  # selectors: some are parsed more than once
             route = self._routes.get((request.method, request.raw_path)) or self._route(request)
             if route is None:
-                labels = self._begun(path_labels(request.method, request.path))
+                counts = self._begun(path_labels(request.method, request.path))
                 external = self._api.aggregation.find(request.path)
                 if external is None:
                     response = await self._document(request)
                 else:
                     response = await self._external(request, external)
             else:
-                labels = self._begun(route.labels)
+                counts = route.counts
+                counts.begin()
                 response = await self._resource(request, route)
         except Exception as error:
             response = await _failed(request, error)
@@ -262,8 +269,8 @@ class HttpServer:
                 request.is_terminated = True
                 response = await reply_error(request, errors.gateway_timeout(TIMED_OUT))
             else:
-                if labels is not None:
-                    self._metrics.end(labels, CLIENT_GONE, clock.monotonic() - started)
+                if counts is not None:
+                    counts.end(CLIENT_GONE, clock.monotonic() - started)
                 raise
         finally:
             ended = clock.monotonic()
@@ -273,9 +280,9 @@ class HttpServer:
                 request.timer.cancel()
         if self._stopping:
             response.force_close()  # the connection came too late to be closed with the others
-        if labels is None:  # refused before it was understood
-            labels = self._begun(path_labels(request.method, request.path))
-        self._metrics.end(labels, response.status, ended - started, terminated=request.is_terminated)
+        if counts is None:  # refused before it was understood
+            counts = self._begun(path_labels(request.method, request.path))
+        counts.end(response.status, ended - started, terminated=request.is_terminated)
         if type(response) is not Answer and isinstance(response, web.Response) and not response.prepared:
             await _send(request, response)
         return response
@@ -291,20 +298,19 @@ class HttpServer:
         if parsed is None:
             return None
         verb, path = self._verb(request, parsed), request.raw_path
-        route = _Route(parsed, verb, self._labels(request, verb, parsed), KnownFlow())
+        counts = self._metrics.of(_labels(request, verb, parsed))
+        route = _Route(parsed, verb, counts, KnownFlow())
         if built_in is not None and verb != "patch" and "?" not in path and len(path) <= LENGTH_MAX:
             if len(self._routes) >= ROUTES_MAX:
                 self._routes.clear()
             self._routes[request.method, path] = route
         return route
 
-    def _begun(self, labels: Labels) -> Labels:
-        self._metrics.begin(labels)
-        return labels
-
-    def _labels(self, request: HttpRequest, verb: str, parsed: Parsed) -> Labels:
-        applies = verb == "patch" and request.headers.get("Content-Type", "").startswith(APPLY)
-        return target_labels(verb, parsed.target, applies=applies, dry_run="dryRun" in request.query_string)
+    def _begun(self, labels: Labels) -> RequestCounts:
+        """Count a request with these labels that is being served; return their counts."""
+        counts = self._metrics.of(labels)
+        counts.begin()
+        return counts
 
     async def _resource(self, request: HttpRequest, route: _Route) -> web.StreamResponse:
         parsed, verb = route.parsed, route.verb
@@ -381,13 +387,25 @@ class HttpServer:
         if request.is_inside:
             return forwarded_user(request)
         certificate = _certificate_of(request)
-        authorization = request.headers.get("Authorization", "")
+        authorization = request.headers.get(hdrs.AUTHORIZATION, "")
         if certificate is None and not authorization:
             return ANONYMOUS
         user = self._authenticator.user_of(certificate, authorization)
         if impersonation.USER not in request.headers:
             return user
         return impersonation.impersonated(user, request.headers, self._api.authorizer)
+
+
+async def _continue(request: HttpRequest) -> None:
+    """Tell a client to send its body, if it waits for that."""
+    if request.headers[hdrs.EXPECT].lower() == "100-continue":
+        await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+        request.writer.output_size = 0
+
+
+def _labels(request: HttpRequest, verb: str, parsed: Parsed) -> Labels:
+    applies = verb == "patch" and request.headers.get(hdrs.CONTENT_TYPE, "").startswith(APPLY)
+    return target_labels(verb, parsed.target, applies=applies, dry_run="dryRun" in request.query_string)
 
 
 def _limit_time(request: HttpRequest) -> None:

@@ -41,7 +41,7 @@ class MeteredStore:
     """A ``Store`` that counts its writes and fails with the API's errors; all else is the store's own."""
 
     def __init__(self, store: Store, written: Callable[[], object] = lambda: None) -> None:
-        """``written``: called after every write."""
+        """``written``: called after every write that replaces or deletes a value."""
         self._store = store
         self._written = written
         self.history_beyond = store.history_beyond
@@ -100,7 +100,8 @@ class MeteredStore:
             raise _status_error(error) from error
 
     def _observe(self, operation: str, key: str, started: float) -> None:
-        self._written()
+        if operation != "create":
+            self._written()
         found = self._of_collections.get((operation, key[: key.rfind("/")]))
         if found is None:
             found = self._histogram(operation, key)

@@ -9,13 +9,15 @@ from collections.abc import Iterator
 from typing import Protocol
 from urllib.parse import unquote
 
+from multidict import istr
+
 from podling.apiserver.auth.authz import RbacAuthorizer, refusal
 from podling.apiserver.auth.rbac import Attributes
 from podling.apiserver.auth.token_claims import service_account_user
 from podling.client.requests import User
 from podling.machinery import errors
 
-USER, GROUP, UID = "Impersonate-User", "Impersonate-Group", "Impersonate-Uid"
+USER, GROUP, UID = istr("Impersonate-User"), istr("Impersonate-Group"), istr("Impersonate-Uid")
 EXTRA = "Impersonate-Extra-"
 AUTHENTICATED, UNAUTHENTICATED = "system:authenticated", "system:unauthenticated"
 ANONYMOUS = "system:anonymous"

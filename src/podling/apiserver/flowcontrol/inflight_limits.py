@@ -18,37 +18,33 @@ class InflightLimits:
     """Counts requests that read and requests that change objects; 0 means no limit."""
 
     def __init__(self, requests_max: int = REQUESTS_MAX, mutating_max: int = MUTATING_REQUESTS_MAX) -> None:
-        self._most = {False: requests_max, True: mutating_max}
-        self._running = {False: 0, True: 0}
+        self._reads, self._changes = InflightPlace(requests_max), InflightPlace(mutating_max)
 
     def enter(self, user: User, *, changes: bool, long_running: bool) -> InflightPlace | None:
         """Return the request's place; None if it needs none. Raises ``TooManyRequests``."""
-        most = self._most[changes]
-        if long_running or not most:
+        place = self._changes if changes else self._reads
+        if long_running or not place.limit:
             return None
-        if self._running[changes] >= most:
+        if place.running >= place.limit:
             if PRIVILEGED in user.groups:
                 return None
             raise TooManyRequests(RETRY_AFTER)
-        self._running[changes] += 1
-        return InflightPlace(self, changes=changes)
-
-    def leave(self, *, changes: bool) -> None:
-        self._running[changes] -= 1
+        place.running += 1
+        return place
 
 
 class InflightPlace:
-    """The place of one request that is counted, until ``close``."""
+    """The place that all requests share which are counted together; each calls ``close`` once."""
 
-    __slots__ = ("_changes", "_limits")
+    __slots__ = ("limit", "running")
 
-    def __init__(self, limits: InflightLimits, *, changes: bool) -> None:
-        self._limits = limits
-        self._changes = changes
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self.running = 0
 
     def release(self) -> None:
         """Do nothing: such a request counts until its end."""
 
     def close(self, request: object, started_at: float, now: float) -> None:
-        """End the request."""
-        self._limits.leave(changes=self._changes)
+        """End one of the requests."""
+        self.running -= 1

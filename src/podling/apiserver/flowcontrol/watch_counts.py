@@ -13,8 +13,8 @@ SELECTOR_LENGTH_MAX = 1024
 _INDEXED = {"pods": "spec.nodeName"}
 """Fields by which events find their watchers: other watchers of such a field are not woken."""
 
-Key = tuple[str, str, str, str]
-"""Group, resource, namespace and name."""
+Key = tuple[tuple[str, str], tuple[str, str]]
+"""Group and resource, namespace and name."""
 
 
 def exact_value(field_selector: str, field: str) -> str:
@@ -31,7 +31,8 @@ class WatchCounts:
     """Counts open watches by what they select."""
 
     def __init__(self) -> None:
-        self._counts: dict[Key, int] = {}
+        self._counts: dict[tuple[str, str], dict[tuple[str, str], int]] = {}
+        """By group and resource: the number by namespace and name, each empty where a watch names none."""
 
     def register(self, target: Target, field_selector: str) -> Key | None:
         """Count a watch; return what ``forget`` takes at its end, or None if it is not counted."""
@@ -39,23 +40,28 @@ class WatchCounts:
         if field and exact_value(field_selector, field):
             return None
         name = target.name or exact_value(field_selector, "metadata.name")
-        key = (target.resource.group, target.resource.plural, target.namespace, name)
-        self._counts[key] = self._counts.get(key, 0) + 1
-        return key
+        kind, place = (target.resource.group, target.resource.plural), (target.namespace, name)
+        counts = self._counts.setdefault(kind, {})
+        counts[place] = counts.get(place, 0) + 1
+        return kind, place
 
     def forget(self, key: Key) -> None:
-        self._counts[key] -= 1
-        if not self._counts[key]:
-            del self._counts[key]
+        kind, place = key
+        counts = self._counts[kind]
+        counts[place] -= 1
+        if not counts[place]:
+            del counts[place]
+        if not counts:
+            del self._counts[kind]
 
     def interested(self, target: Target) -> int:
         """Return the number of watches that a change of ``target`` may wake."""
-        if not self._counts:
+        counts = self._counts.get((target.resource.group, target.resource.plural))
+        if counts is None:
             return 0
-        group, plural = target.resource.group, target.resource.plural
-        found = self._counts.get((group, plural, "", ""), 0)
+        found = counts.get(("", ""), 0)
         if target.namespace:
-            found += self._counts.get((group, plural, target.namespace, ""), 0)
+            found += counts.get((target.namespace, ""), 0)
         if target.name:
-            found += self._counts.get((group, plural, target.namespace, target.name), 0)
+            found += counts.get((target.namespace, target.name), 0)
         return found

@@ -13,6 +13,7 @@ from podling.apiserver.flowcontrol.work_estimate import (
     BODY_BYTES_PER_SEAT,
     FULL_SEATS,
     ONE_SEAT,
+    WATCHES_PER_SEAT,
     WorkEstimate,
     body_seats,
     list_seats,
@@ -71,19 +72,24 @@ class WorkEstimator:
         self, level: Level, counts: SchemaCounts, verb: str, target: Target, request: Arrived
     ) -> WorkEstimate:
         """Return the work of a create, update, patch or delete."""
-        watchers = 0
+        events = ONE_SEAT
         if target.subresource != "token" or target.resource.plural != "serviceaccounts":
             watchers = self.watches.interested(target)
             counts.watchers.observe(watchers)
-        events = mutating_estimate(watchers, level.limits.max_seats)
-        seats = body_seats(self._size(verb, target, request)) if verb in WITH_BODIES else 1
-        return _with_seats(level, seats, events)
+            if watchers >= WATCHES_PER_SEAT:
+                events = mutating_estimate(watchers, level.limits.max_seats)
+        if level.is_exempt or verb not in WITH_BODIES:
+            return events
+        size = self._size(verb, target, request)
+        return events if size <= BODY_BYTES_PER_SEAT else _with_seats(level, body_seats(size), events)
 
     def _size(self, verb: str, target: Target, request: Arrived) -> int:
         """Return the bytes to work on: of the body, or of the stored object if that is larger."""
-        size = request.content_length
-        if size is None:  # sent in chunks
-            size = request.content.total_bytes if request.content.is_eof() else FULL_BYTES
+        if request.content.is_eof():
+            size = request.content.total_bytes
+        else:
+            length = request.content_length
+            size = FULL_BYTES if length is None else length
         if verb == "create" or not target.resource.stored:
             return size
         entry = self._store.peek(target.resource.key(target.namespace, target.name))

@@ -10,7 +10,7 @@ from itertools import count
 from typing import Protocol
 
 from aiohttp import HttpVersion11, web
-from multidict import CIMultiDict
+from multidict import CIMultiDict, istr
 
 from podling import ids
 from podling.client.requests import User
@@ -22,7 +22,7 @@ from podling.streaming.aiohttp_internals import (
     rfc822_formatted_time,
 )
 
-AUDIT_ID = "Audit-Id"
+AUDIT_ID = istr("Audit-Id")
 CACHE_CONTROL = "Cache-Control"
 NOT_KEPT = "no-cache, private"
 FLOW_SCHEMA, PRIORITY_LEVEL = "X-Kubernetes-Pf-Flowschema-Uid", "X-Kubernetes-Pf-Prioritylevel-Uid"

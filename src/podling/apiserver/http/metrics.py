@@ -6,6 +6,7 @@ first request for ``/metrics``. Source of names and labels: ``apiserver/pkg/endp
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple, Protocol, TypeVar, cast, runtime_checkable
@@ -17,8 +18,7 @@ from podling.machinery.histograms import REQUEST_SECONDS, Histogram, counters, g
 from podling.machinery.scheme import RESOURCES, Resource
 from podling.store.base import Store
 
-K = TypeVar("K")
-V = TypeVar("V")
+T = TypeVar("T")
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -82,6 +82,34 @@ def _labels(
     return Labels(shown, *head, scope, "All" if dry_run else "")
 
 
+class RequestCounts:
+    """Counts and durations of the requests with the same labels."""
+
+    __slots__ = ("by_code", "durations", "labels", "running", "terminations")
+
+    def __init__(self, labels: Labels) -> None:
+        self.labels = labels
+        self.running = 0
+        """The requests that are being served."""
+        self.by_code: dict[int, int] = {}
+        """The requests that have ended, by status code."""
+        self.terminations: dict[int, int] = {}
+        """Those of them that the server ended to protect itself."""
+        self.durations = Histogram(REQUEST_SECONDS)
+
+    def begin(self) -> None:
+        """Count a request that is being served."""
+        self.running += 1
+
+    def end(self, code: int, seconds: float, *, terminated: bool = False) -> None:
+        """Count how a request that was begun has ended; ``terminated``: the server protected itself."""
+        self.running -= 1
+        self.by_code[code] = self.by_code.get(code, 0) + 1
+        if terminated:
+            self.terminations[code] = self.terminations.get(code, 0) + 1
+        self.durations.observe(seconds)
+
+
 class RequestMetrics:
     """Counts and durations of requests, by labels and status code."""
 
@@ -89,30 +117,14 @@ class RequestMetrics:
         """``count_objects``: how many objects of each resource (``("batch", "jobs")``) are stored."""
         self._count_objects = count_objects
         self._events: dict[tuple[str, str, str], int] = {}
-        self._requests: dict[tuple[Labels, int], int] = {}
-        self._terminations: dict[tuple[Labels, int], int] = {}
-        self._durations: dict[Labels, Histogram] = {}
-        self._running = {"mutating": 0, "readOnly": 0}
-        self._long_running: dict[Labels, int] = {}
+        self._requests: dict[Labels, RequestCounts] = {}
 
-    def begin(self, labels: Labels, change: int = 1) -> None:
-        """Count a request that is being served."""
-        if labels.long_running:
-            self._long_running[labels] = self._long_running.get(labels, 0) + change
-        else:
-            self._running["mutating" if labels.verb in _CHANGES else "readOnly"] += change
-
-    def end(self, labels: Labels, code: int, seconds: float, *, terminated: bool = False) -> None:
-        """Count how a request that was begun has ended; ``terminated``: the server protected itself."""
-        self.begin(labels, -1)
-        key = (labels, code)
-        self._requests[key] = self._requests.get(key, 0) + 1
-        if terminated:
-            self._terminations[key] = self._terminations.get(key, 0) + 1
-        durations = self._durations.get(labels)
-        if durations is None:
-            durations = self._durations[labels] = Histogram(REQUEST_SECONDS)
-        durations.observe(seconds)
+    def of(self, labels: Labels) -> RequestCounts:
+        """Return the counts of the requests with these labels, to be kept for further requests."""
+        found = self._requests.get(labels)
+        if found is None:
+            found = self._requests[labels] = RequestCounts(labels)
+        return found
 
     def sent(self, group: str, version: str, resource: str, events: int) -> None:
         """Count events that were sent to a watcher."""
@@ -131,27 +143,40 @@ class RequestMetrics:
             "[STABLE] Counter of apiserver requests broken out for each verb, dry run value, group, version, "
             "resource, scope, component, and HTTP response code."
         )
-        for counts in _parts(self._requests, 10 * HISTOGRAMS_AT_ONCE):
-            requests = {(*key, COMPONENT, str(code)): count for (key, code), count in counts.items()}
+        ended = [each for each in self._requests.values() if each.by_code]
+        for part in _parts(ended, 10 * HISTOGRAMS_AT_ONCE):
+            requests = {
+                (*each.labels, COMPONENT, str(code)): count
+                for each in part
+                for code, count in each.by_code.items()
+            }
             yield counters("apiserver_request", text, (*names, "code"), requests)
         text = (
             "[STABLE] Response latency distribution in seconds for each verb, dry run value, group, version, "
             "resource, subresource, scope and component."
         )
-        for durations in _parts(self._durations, HISTOGRAMS_AT_ONCE):
-            found = {(*labels, COMPONENT): histogram for labels, histogram in durations.items()}
+        for part in _parts(ended, HISTOGRAMS_AT_ONCE):
+            found = {(*each.labels, COMPONENT): each.durations for each in part}
             yield histograms("apiserver_request_duration_seconds", text, names, found)
 
-        ends = {(*key[:-1], COMPONENT, str(code)): count for (key, code), count in self._terminations.items()}
+        ends: Counter[tuple[str, ...]] = Counter()
+        for each in ended:
+            for code, count in each.terminations.items():
+                ends[(*each.labels[:-1], COMPONENT, str(code))] += count
         text = "[ALPHA] Number of requests which apiserver terminated in self-defense."
         yield counters("apiserver_request_terminations", text, (*names[:-2], "component", "code"), ends)
 
     def _under_way(self) -> Iterator[Any]:
-        running = {(kind,): count for kind, count in self._running.items()}
+        running = {("mutating",): 0, ("readOnly",): 0}
+        long: Counter[tuple[str, ...]] = Counter()
+        for labels, counts in self._requests.items():
+            if labels.long_running:
+                long[(*labels[:-1], COMPONENT)] += counts.running
+            else:
+                running["mutating" if labels.verb in _CHANGES else "readOnly",] += counts.running
         text = "[STABLE] Requests being served, but for those that may go on for long."
         yield gauges("apiserver_current_inflight_requests", text, ("request_kind",), running)
         names = (*Labels._fields[:-1], "component")
-        long = {(*labels[:-1], COMPONENT): count for labels, count in self._long_running.items()}
         text = (
             "[STABLE] Gauge of all active long-running apiserver requests broken out by verb, group, "
             "version, resource, scope and component. Not all requests are tracked this way."
@@ -174,11 +199,10 @@ class RequestMetrics:
         yield counters("apiserver_watch_events", text, names, self._events)
 
 
-def _parts(found: Mapping[K, V], at_once: int) -> Iterator[dict[K, V]]:
-    """Yield the items of ``found``, as of now, some at a time; one part without any if there are none."""
-    items = list(found.items())
-    for start in range(0, len(items) or 1, at_once):
-        yield dict(items[start : start + at_once])
+def _parts(found: Sequence[T], at_once: int) -> Iterator[Sequence[T]]:
+    """Yield ``found``, some at a time; one part without any if there are none."""
+    for start in range(0, len(found) or 1, at_once):
+        yield found[start : start + at_once]
 
 
 def stored_objects(store: Store, custom: Iterable[Resource]) -> dict[tuple[str, str], int]:

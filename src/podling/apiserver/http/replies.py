@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping
 from itertools import chain
 
 import msgspec
-from aiohttp import web
+from aiohttp import hdrs, web
 from multidict import CIMultiDict
 
 from podling import turns
@@ -32,7 +32,7 @@ def wants_pretty(request: HttpRequest) -> bool:
     """Return whether JSON is indented: by the query, or for a browser (source: ``isPrettyPrint``)."""
     if "pretty" in request.query_string and (said := request.query.get("pretty")):
         return said in ("1", "t", "T", "true", "True", "TRUE")
-    return request.headers.get("User-Agent", "").startswith(READ_BY_PEOPLE)
+    return request.headers.get(hdrs.USER_AGENT, "").startswith(READ_BY_PEOPLE)
 
 
 def _warnings(request: HttpRequest) -> list[str]:
@@ -202,7 +202,7 @@ def _emptied(pieces: list[bytes]) -> Iterator[bytes]:
 
 
 def _accepts_gzip(request: HttpRequest) -> bool:
-    return "gzip" in request.headers.get("Accept-Encoding", "")
+    return "gzip" in request.headers.get(hdrs.ACCEPT_ENCODING, "")
 
 
 async def reply_error(request: HttpRequest, error: ApiError) -> web.StreamResponse:
@@ -213,7 +213,7 @@ async def reply_error(request: HttpRequest, error: ApiError) -> web.StreamRespon
     headers = {"Retry-After": str(error.retry_after)} if error.retry_after else {}
     body, end = status_json(error.status), NEWLINE
     try:
-        media_type = media_type_of(request.headers.get("Accept", ""))
+        media_type = media_type_of(request.headers.get(hdrs.ACCEPT, ""))
     except ApiError:
         media_type, body, end = JSON, msgspec.json.format(body, indent=2), b""
     return await reply(request, body, code=error.code, media_type=media_type, headers=headers, end=end)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from aiohttp import web
+from aiohttp import hdrs, web
 
 from podling import clock, turns
 from podling.api.meta_v1 import DeleteOptions, ListMeta, Status
@@ -86,7 +86,7 @@ class ObjectRequests:
     async def _get(self, request: HttpRequest, target: Target, user: User) -> web.StreamResponse:
         if "resourceVersion" in request.query_string:
             listing.check_not_older(request.query.get("resourceVersion", ""), self._registry.store.revision)
-        accept = request.headers.get("Accept", "")
+        accept = request.headers.get(hdrs.ACCEPT, "")
         wanted = PLAIN if accept == JSON else negotiate(accept)
         if target.subresource and self._registry.view(target):
             return await self._answer(request, target, await self._registry.get(target, user), wanted)
@@ -101,7 +101,7 @@ class ObjectRequests:
         return await reply_object(request, body, media_type=wanted.media_type)
 
     async def _list(self, request: HttpRequest, target: Target, user: User) -> web.StreamResponse:
-        wanted = negotiate(request.headers.get("Accept", ""))
+        wanted = negotiate(request.headers.get(hdrs.ACCEPT, ""))
         kept = target.resource.stored and target.resource.storage is None
         whole = wanted == PLAIN and not request.query_string and kept
         if whole:
@@ -128,7 +128,7 @@ class ObjectRequests:
         return tuple(shown)
 
     async def _watch(self, request: HttpRequest, target: Target, user: User) -> web.StreamResponse:
-        wanted = negotiate(request.headers.get("Accept", ""), streamed=True)
+        wanted = negotiate(request.headers.get(hdrs.ACCEPT, ""), streamed=True)
         return await self._watches.serve(request, target, user, self._renderer(target, wanted, request.query))
 
     async def _create(self, request: HttpRequest, target: Target, user: User) -> web.StreamResponse:
@@ -154,7 +154,7 @@ class ObjectRequests:
 
     async def _patch(self, request: HttpRequest, target: Target, user: User) -> web.StreamResponse:
         wanted = self._write_answer(request)
-        media_type = request.headers.get("Content-Type", "").partition(";")[0].strip()
+        media_type = request.headers.get(hdrs.CONTENT_TYPE, "").partition(";")[0].strip()
         patch_type = PATCH_TYPES.get(media_type)
         if patch_type is None:
             raise errors.unsupported_media_type(list(PATCH_TYPES))
@@ -207,7 +207,7 @@ class ObjectRequests:
         Faults of it that are no errors become warnings.
         """
         kind = body_type(target)
-        content_type = request.headers.get("Content-Type", JSON)
+        content_type = request.headers.get(hdrs.CONTENT_TYPE, JSON)
         data = await request.read()
         if self._registry.reads_later(work, target.resource, data):
             return RawBody(data, content_type)
@@ -219,12 +219,12 @@ class ObjectRequests:
         data = await request.read()
         if not data:
             return None
-        content_type = request.headers.get("Content-Type", JSON)
+        content_type = request.headers.get(hdrs.CONTENT_TYPE, JSON)
         return await self._registry.read_delete_options(target, user, RawBody(data, content_type))
 
     def _write_answer(self, request: HttpRequest, *, tables: bool = True) -> Wanted:
         """Return the form of a write's answer. Checked before the write, so that a 406 stores nothing."""
-        return negotiate(request.headers.get("Accept", ""), tables=tables)
+        return negotiate(request.headers.get(hdrs.ACCEPT, ""), tables=tables)
 
     async def _answer(
         self,
@@ -253,7 +253,7 @@ class ObjectRequests:
 
 
 def _write_options(request: HttpRequest, verb: str, patch_type: PatchType | None = None) -> WriteOptions:
-    agent = request.headers.get("User-Agent", "")
+    agent = request.headers.get(hdrs.USER_AGENT, "")
     options = request_options.write_options(request.query, verb, patch_type, agent)
     request.warnings = options.warnings
     return options

@@ -52,9 +52,9 @@ def with_managed_fields(
     kind = target.resource.storage_resource.type
     who = _writer(target, options.field_manager or component_name(user), now)
     if old is None and not known:
-        from podling.machinery.patches import creations  # loaded with the first recorded write
+        from podling.machinery.patches.creations import first_entry  # loaded with the first recorded write
 
-        entry = creations.first_entry(new, kind, who)
+        entry = first_entry(new, kind, who)
         if entry is None:
             return new
         return _with_record(new, (entry,))

@@ -95,11 +95,11 @@ def settle_creation(
 
     ``checked``: it was found valid under another generated name.
     """
-    rules, context = write.rules, write.context_of_creation(now)
+    rules, resource, context = write.rules, write.resource, write.context_of_creation(now)
     new = metadata.set_server_metadata(obj, name=name, uid=uid, generation=rules.generation, now=now)
     new = rules.prepare_create(new, context)
     if not checked:
-        refuse(write.resource, new, bounded(_wrong_with_new, write.resource, rules, new, context))
+        refuse(resource, new, bounded(_wrong_with_new, resource, rules, new, context))
         write.options.warnings.extend(rules.warnings(new, None, context))
     return new
 

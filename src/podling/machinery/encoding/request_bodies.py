@@ -23,9 +23,12 @@ def read_object(
     data: bytes, content_type: str, type_: type[Any], field_validation: str
 ) -> tuple[Any, list[str]]:
     """Return the object in a body, and warnings about unknown fields. Raises ``ApiError``."""
-    read = codec.read_body if is_custom(type_) else read_any
-    most = VALUES_MAX if is_custom(type_) else values_max(type_.__name__)
-    return codec.convert(read(data, content_type, type_.__name__, most), type_, field_validation)
+    kind = type_.__name__
+    if is_custom(type_):
+        body = codec.read_body(data, content_type, kind)
+    else:
+        body = read_any(data, content_type, kind, values_max(kind))
+    return codec.convert(body, type_, field_validation)
 
 
 def read_any(data: bytes, content_type: str, kind: str = "", values_max: int = VALUES_MAX) -> codec.Body:

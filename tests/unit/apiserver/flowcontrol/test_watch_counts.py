@@ -6,7 +6,7 @@ import pytest
 
 from podling.api.apps_v1 import Deployment
 from podling.api.core_v1 import Namespace, Pod
-from podling.apiserver.flowcontrol.watch_counts import WatchCounts, exact_value
+from podling.apiserver.flowcontrol.watch_counts import Key, WatchCounts, exact_value
 from podling.client.requests import Target
 from podling.machinery.scheme import resource_of
 
@@ -16,26 +16,24 @@ PODS, DEPLOYMENTS, NAMESPACES = resource_of(Pod), resource_of(Deployment), resou
 @pytest.mark.parametrize(
     ("target", "selector", "key"),
     [
-        (Target(PODS), "", ("", "pods", "", "")),
-        (Target(PODS, "foo"), "", ("", "pods", "foo", "")),
-        (Target(PODS, "foo"), "metadata.name=mypod", ("", "pods", "foo", "mypod")),
-        (Target(PODS, "foo", "mypod"), "", ("", "pods", "foo", "mypod")),
-        (Target(NAMESPACES), "metadata.name=myns", ("", "namespaces", "", "myns")),
-        (Target(DEPLOYMENTS), "", ("apps", "deployments", "", "")),
-        (Target(DEPLOYMENTS, "foo"), "metadata.name=mine", ("apps", "deployments", "foo", "mine")),
-        (Target(PODS, "foo"), "spec.nodeName=", ("", "pods", "foo", "")),
+        (Target(PODS), "", (("", "pods"), ("", ""))),
+        (Target(PODS, "foo"), "", (("", "pods"), ("foo", ""))),
+        (Target(PODS, "foo"), "metadata.name=mypod", (("", "pods"), ("foo", "mypod"))),
+        (Target(PODS, "foo", "mypod"), "", (("", "pods"), ("foo", "mypod"))),
+        (Target(NAMESPACES), "metadata.name=myns", (("", "namespaces"), ("", "myns"))),
+        (Target(DEPLOYMENTS), "", (("apps", "deployments"), ("", ""))),
+        (Target(DEPLOYMENTS, "foo"), "metadata.name=mine", (("apps", "deployments"), ("foo", "mine"))),
+        (Target(PODS, "foo"), "spec.nodeName=", (("", "pods"), ("foo", ""))),
         (Target(PODS, "foo"), "spec.nodeName=node1", None),
-        (Target(PODS, "foo"), "nonsense", ("", "pods", "foo", "")),
+        (Target(PODS, "foo"), "nonsense", (("", "pods"), ("foo", ""))),
     ],
 )
-def test_watch_is_counted_by_what_it_selects(
-    target: Target, selector: str, key: tuple[str, ...] | None
-) -> None:
+def test_watch_is_counted_by_what_it_selects(target: Target, selector: str, key: Key | None) -> None:
     counts = WatchCounts()
     found = counts.register(target, selector)
     assert found == key
     if found is not None:
-        assert counts.interested(Target(target.resource, found[2], found[3])) == 1
+        assert counts.interested(Target(target.resource, *found[1])) == 1
         counts.forget(found)
     assert counts.interested(Target(target.resource, "foo", "mypod")) == 0
 

@@ -57,11 +57,26 @@ def test_long_running_requests_are_counted_separately() -> None:
     assert pods is not None
     under_way = [target_labels(verb, pods.target) for verb in ("watch", "watch", "list", "create")]
     for labels in under_way:
-        metrics.begin(labels)
+        metrics.of(labels).begin()
     assert counted(metrics, "apiserver_longrunning_requests") == {"WATCH": 2}
     assert counted(metrics, "apiserver_current_inflight_requests") == {"readOnly": 1, "mutating": 1}
     for labels in under_way:
-        metrics.end(labels, 200, 0.1)
+        metrics.of(labels).end(200, 0.1)
     assert counted(metrics, "apiserver_longrunning_requests") == {}
     assert counted(metrics, "apiserver_current_inflight_requests") == {}
     assert counted(metrics, "apiserver_request") == {"WATCH": 2, "LIST": 1, "POST": 1}
+
+
+def test_dry_runs_are_no_series_of_their_own_among_terminations() -> None:
+    metrics = RequestMetrics(dict)
+    for dry_run in ("", "All"):
+        counts = metrics.of(Labels("POST", "apps", "v1", "deployments", "", "resource", dry_run))
+        counts.begin()
+        counts.end(504, 60.0, terminated=True)
+    (family,) = (each for each in metrics.collect() if each.name == "apiserver_request_terminations")
+    (sample,) = family.samples
+    assert sample.value == 2
+    assert sample.labels == {
+        "verb": "POST", "group": "apps", "version": "v1", "resource": "deployments", "subresource": "",
+        "scope": "resource", "component": "apiserver", "code": "504",
+    }  # fmt: skip

@@ -63,8 +63,9 @@ async def test_many_series_are_collected_in_turns_of_the_loop() -> None:
     count = 5 * HISTOGRAMS_AT_ONCE
     for number in range(count):
         labels = Labels("GET", "g", f"v{number}", "pods", "", "resource")
-        requests.begin(labels)
-        requests.end(labels, 200, 0.01)
+        counts = requests.of(labels)
+        counts.begin()
+        counts.end(200, 0.01)
     turns = LoopTurns()
 
     class Counting:
@@ -87,8 +88,9 @@ async def test_page_in_parts_is_the_page_at_once(monkeypatch: pytest.MonkeyPatch
     requests = RequestMetrics(lambda: {("", "pods"): 3})
     for number in range(HISTOGRAMS_AT_ONCE + 1):
         labels = Labels("GET", "g", f"v{number}\n# HELP x", "pods", "", "resource")
-        requests.begin(labels)
-        requests.end(labels, 200, 0.01)
+        counts = requests.of(labels)
+        counts.begin()
+        counts.end(200, 0.01)
     at_once = exposition(list(requests.collect()), process=False)
     monkeypatch.setattr(metrics_page, "WRITTEN_AT_ONCE", 1)
     assert await MetricsPage(lambda: [requests], process=False).page() == at_once
