@@ -397,7 +397,7 @@ class HttpServer:
 
 
 async def _continue(request: HttpRequest) -> None:
-    """Tell a client to send its body, if it waits for that."""
+    """Ask a client for its body, if it waits for that."""
     if request.headers[hdrs.EXPECT].lower() == "100-continue":
         await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
         request.writer.output_size = 0
