@@ -397,7 +397,7 @@ class HttpServer:
 
 
 async def _continue(request: HttpRequest) -> None:
-    """Ask a client for its body, if it waits for that."""
+    """Send the interim response 100 to a client that waits for it before it sends the body."""
     if request.headers[hdrs.EXPECT].lower() == "100-continue":
         await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
         request.writer.output_size = 0
