@@ -58,6 +58,11 @@ def uniform(low: float, high: float) -> float:
     return _source().uniform(low, high)
 
 
+def below(count: int) -> int:
+    """Return an integer drawn evenly from 0 to ``count`` - 1."""
+    return _source().randrange(count)
+
+
 def choice(options: Sequence[T]) -> T:
     """One of ``options``, drawn evenly."""
     return options[_source().randrange(len(options))]

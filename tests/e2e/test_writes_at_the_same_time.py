@@ -13,6 +13,7 @@ import pytest
 from podling.apiserver.admission.base import Plugin
 from podling.apiserver.admission.registry import plugins_without_controllers
 from podling.apiserver.registry.service_ip_allocator import ServiceAllocation
+from podling.machinery.network_ranges import network_ranges
 from podling.store.sqlite import SqliteStore
 from tests.support.served_here import ServedHere
 
@@ -27,11 +28,12 @@ async def served(tmp_path: Path) -> AsyncIterator[ServedHere]:
     async def opened() -> SqliteStore:
         return SqliteStore(tmp_path / "store.db")
 
-    small = ServiceAllocation("10.96.0.0/28", range(30000, 30010))
+    ranges = network_ranges(services="10.96.0.0/28", node_ports="30000-30009")
+    small = ServiceAllocation(ranges)
     plugins: list[Plugin] = [
         small if isinstance(each, ServiceAllocation) else each for each in plugins_without_controllers()
     ]
-    async with ServedHere(opened, plugins) as server:
+    async with ServedHere(opened, plugins, ranges) as server:
         yield server
 
 

@@ -12,6 +12,7 @@ from podling.apiserver.admission.base import Plugin
 from podling.apiserver.app import HttpServer, Serving
 from podling.apiserver.server import ApiServer
 from podling.client.requests import User
+from podling.machinery.network_ranges import DEFAULT_RANGES, NetworkRanges
 from podling.store.base import Store
 from podling.store.memory import MemoryStore
 
@@ -43,7 +44,13 @@ async def serving(
 class ServedHere:
     """Use as an asynchronous context manager. ``open_store`` is called at every start."""
 
-    def __init__(self, open_store: Callable[[], Awaitable[Store]], plugins: Sequence[Plugin] = ()) -> None:
+    def __init__(
+        self,
+        open_store: Callable[[], Awaitable[Store]],
+        plugins: Sequence[Plugin] = (),
+        ranges: NetworkRanges = DEFAULT_RANGES,
+    ) -> None:
+        self._ranges = ranges
         self._open_store = open_store
         self._plugins = plugins
         self.store: Store
@@ -74,7 +81,7 @@ class ServedHere:
         return f"http://127.0.0.1:{self.http.port}{path}"
 
     async def _start(self) -> None:
-        self.api = ApiServer(self.store, self._plugins, static_tokens={TOKEN: ADMIN})
+        self.api = ApiServer(self.store, self._plugins, ranges=self._ranges, static_tokens={TOKEN: ADMIN})
         await self.api.start()
         self.http = HttpServer(self.api, self.api.authenticator, Serving(port=0))
         await self.http.start()

@@ -12,6 +12,7 @@ from podling.apiserver.customresources.conversion import Conversion
 from podling.client.requests import User
 from podling.machinery.encoding.custom import CustomResource
 from podling.machinery.scheme import RESOURCES, Resource, by_kind, by_path
+from podling.store.base import Store
 
 _BUILT_IN: dict[str, list[Resource]] = {}
 for _resource in RESOURCES:
@@ -21,7 +22,10 @@ for _resource in RESOURCES:
 class PluginSupport:
     """``admission.base.Server``."""
 
-    def __init__(self, catalogue: Catalogue, conversion: Conversion, authorizer: RbacAuthorizer) -> None:
+    def __init__(
+        self, store: Store, catalogue: Catalogue, conversion: Conversion, authorizer: RbacAuthorizer
+    ) -> None:
+        self.store = store
         self._catalogue, self._conversion = catalogue, conversion
         self._authorizer = authorizer
 

@@ -36,6 +36,8 @@ from podling.apiserver.customresources.catalogue import Catalogue
 from podling.apiserver.customresources.conversion import Conversion
 from podling.apiserver.customresources.lifecycle import Lifecycle
 from podling.apiserver.customresources.watches import CustomWatches
+from podling.apiserver.default_service_cidr import COMPONENT as SERVICE_CIDR_COMPONENT
+from podling.apiserver.default_service_cidr import DefaultServiceCIDR
 from podling.apiserver.flowcontrol.bootstrap_controller import ConfigurationProducer
 from podling.apiserver.flowcontrol.filter import PriorityAndFairness
 from podling.apiserver.flowcontrol.flows import Flows
@@ -49,11 +51,15 @@ from podling.apiserver.registry.eviction import Evictions
 from podling.apiserver.registry.internal_reads import StoredObjects
 from podling.apiserver.registry.registry import Registry
 from podling.apiserver.registry.remote_stages import RemoteStages
+from podling.apiserver.registry.service_ip_allocator import first_address
+from podling.apiserver.service_repair import ADDRESS_COMPONENT, PORT_COMPONENT, ServiceRepair
 from podling.apiserver.store_metrics import MeteredStore
+from podling.client.events import EventRecorder
 from podling.client.local import LocalClient
 from podling.client.requests import SYSTEM, Target, User, WriteOptions
 from podling.client.task_metrics import SupervisedTasks
 from podling.machinery.errors import ApiError
+from podling.machinery.network_ranges import DEFAULT_RANGES, NetworkRanges
 from podling.machinery.scheme import Resource, by_path, resource_of
 from podling.store.base import Store
 from podling.supervisor import Supervisor, Work
@@ -67,6 +73,7 @@ class ApiServer:
     Args:
         plugins: the admission plugins, in order.
         endpoint: the server's address for pods.
+        ranges: the addresses and node ports of Services; those that ``plugins`` have.
         signing_key: signs service account tokens (PEM); None makes a key for this process.
         static_tokens: bearer tokens and their users.
         front: the front-proxy certificate, presented to the servers behind APIServices, so that they trust
@@ -79,6 +86,7 @@ class ApiServer:
         plugins: Sequence[Plugin],
         endpoint: Endpoint | None = None,
         *,
+        ranges: NetworkRanges = DEFAULT_RANGES,
         signing_key: bytes | None = None,
         static_tokens: Mapping[str, User] | None = None,
         front: KeyPair | None = None,
@@ -102,7 +110,8 @@ class ApiServer:
         self.registry = Registry(
             metered, self.catalogue.rules_for, chain, self.authorizer, conversion, watches
         )
-        self._support = PluginSupport(self.catalogue, conversion, self.authorizer)
+        self._support = PluginSupport(store, self.catalogue, conversion, self.authorizer)
+        self._plugins = plugins
         for plugin in plugins:
             plugin.initialize(self._support)
         self.tokens = Tokens(self.objects, signing_key)
@@ -124,7 +133,15 @@ class ApiServer:
         """Health checks for each part of the control plane."""
         statuses = partial(component_statuses, self.components)
         self.registry.reads.compute(resource_of(ComponentStatus), statuses)
-        self._endpoint = endpoint or Endpoint()
+        self._endpoint = endpoint or Endpoint(cluster_ip=first_address(ranges.services[0]))
+        self._recorders = {
+            name: EventRecorder(self.client(), name)
+            for name in (SERVICE_CIDR_COMPONENT, ADDRESS_COMPONENT, PORT_COMPONENT)
+        }
+        service_cidr = self._recorders[SERVICE_CIDR_COMPONENT]
+        self._service_cidr = DefaultServiceCIDR(self.client(), service_cidr, ranges)
+        repairs = self._recorders[ADDRESS_COMPONENT], self._recorders[PORT_COMPONENT]
+        self._service_repair = ServiceRepair(self.client(), ranges, *repairs)
         self._supervisor = Supervisor()
         self._pool: Pool | None = None
         self._loops: dict[str, asyncio.Task[None]] = {}
@@ -135,6 +152,7 @@ class ApiServer:
         await self.authorizer.load()
         await self.catalogue.load()
         await self.write_now_or_later("bootstrap", partial(bootstrap, self.registry))
+        await self.write_now_or_later("service-cidr", self._service_cidr.sync)
         await self.write_now_or_later("announcement", lambda: announce(self.registry, self._endpoint))
         client, kinds = self.client(), Kinds(self._support.by_path, self._support.resource)
         self._keep_running("compaction", self._compaction.run)
@@ -144,6 +162,10 @@ class ApiServer:
         self._keep_running(
             "start-kubernetes-service-controller", partial(keep, self.registry, lambda: self._endpoint)
         )
+        self._keep_running("start-kubernetes-service-cidr-controller", self._service_cidr.run)
+        self._keep_running("start-service-ip-repair-controllers", self._service_repair.run)
+        for name, recorder in self._recorders.items():
+            self._supervisor.keep_running("apiserver/events", recorder.run, name)
 
     async def write_now_or_later(self, name: str, work: Work) -> None:
         """Run ``work``, which writes what a started server needs.
@@ -216,6 +238,8 @@ class ApiServer:
         return tuple(dict.fromkeys((self._endpoint.cluster_ip, *kept)))
 
     async def stop(self) -> None:
+        for recorder in self._recorders.values():
+            await recorder.close()
         await self._supervisor.close()
         if self._pool is not None:
             await self._pool.close()
@@ -225,6 +249,8 @@ class ApiServer:
         self.catalogue.close()
         self.authorizer.close()
         self.objects.close()
+        for plugin in self._plugins:
+            plugin.close()
 
     def discovered(self) -> tuple[Resource, ...]:
         """Return the resources beside the built-in ones, served here or by aggregated servers."""

@@ -25,6 +25,7 @@ import click
 from podling import clock
 from podling.allocator import Trimmer
 from podling.cli.common_options import Failure, data_directory_option
+from podling.cli.network_options import check_ranges, chosen_ranges, network_options
 from podling.cluster.directory import (
     ClusterSettings,
     DataDirectory,
@@ -109,6 +110,7 @@ STARTED = clock.monotonic()
     help="Run the manifests in this directory as static pods of the first node; '' runs none.  "
     "[default: the last directory, or none]",
 )
+@network_options
 @click.option(
     "--set-aside-undecodable",
     is_flag=True,
@@ -136,6 +138,7 @@ def up(
     if not chosen["api_only"]:
         _check_runtime(chosen["runtime"] or directory.settings().runtime)
     _check_controllers(chosen["controllers"])
+    _check_ranges(chosen, directory)
     _check_kubeconfig(kubeconfig)
     if detach:
         _detach(directory)
@@ -236,6 +239,7 @@ def _settings(last: ClusterSettings, chosen: Mapping[str, Any], progress: Progre
         processes=processes,
         api_workers=api_workers,
         static_pod_path=_chosen(static_pod_path, last.static_pod_path),
+        **chosen_ranges(chosen, last),
     )
 
 
@@ -282,6 +286,11 @@ def _check_controllers(text: str | None) -> None:
 
     if found := problems(entries_of(text or "")):
         raise click.BadParameter("; ".join(found), param_hint="'--controllers'")
+
+
+def _check_ranges(chosen: Mapping[str, Any], directory: DataDirectory) -> None:
+    last = directory.settings()
+    check_ranges(chosen, last, "" if chosen["api_only"] else chosen["runtime"] or last.runtime)
 
 
 def _check_runtime(runtime: str) -> None:

@@ -188,14 +188,15 @@ class Informer(Generic[T]):
         return Listed(listing.resource_version)
 
     async def _watch(self, revision: str) -> Outcome:
-        stream = self._client.watch(
-            self.kind,
-            self._namespace,
-            resource_version=revision,
-            label_selector=self._label_selector,
-            field_selector=self._field_selector,
-        )
+        stream: AsyncIterator[WatchEvent[T]] | None = None
         try:
+            stream = self._client.watch(  # a server in this process refuses at once
+                self.kind,
+                self._namespace,
+                resource_version=revision,
+                label_selector=self._label_selector,
+                field_selector=self._field_selector,
+            )
             async for event in stream:
                 self._take(event)
                 revision = event.object.metadata.resource_version or revision
@@ -208,7 +209,8 @@ class Informer(Generic[T]):
             logger.log(level, "the watch of %s ended: %s", self.kind.__name__, error)
             return WatchFailed(revision, expired)
         finally:
-            await close_watch(stream)
+            if stream is not None:
+                await close_watch(stream)
 
     def _transformed(self, items: tuple[Any, ...]) -> tuple[T, ...]:
         return items if self._transform is None else tuple(map(self._transform, items))

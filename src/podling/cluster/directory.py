@@ -24,6 +24,13 @@ from podling import clock
 from podling.cluster import identity
 from podling.cluster.identity import Identity, Place, Standing
 from podling.files import locks
+from podling.machinery.network_ranges import (
+    CLUSTER_CIDR,
+    NODE_PORTS,
+    SERVICE_RANGE,
+    NetworkRanges,
+    network_ranges,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -74,8 +81,17 @@ class ClusterSettings(msgspec.Struct, frozen=True, kw_only=True):
     """``one`` process for all parts, or ``several``."""
     api_workers: int = 0
     """Further processes of the API server, which serve reads; 0 for none."""
+    cluster_cidr: str = CLUSTER_CIDR
+    """The ranges of pods' addresses, the default family first."""
+    service_cluster_ip_range: str = SERVICE_RANGE
+    """The ranges of Services' addresses, the default family first."""
+    service_node_port_range: str = NODE_PORTS
     identity: str = ""
     """The identity of the last run, to name the cluster when ``identity.json`` is lost."""
+
+    def ranges(self) -> NetworkRanges:
+        """Return the address ranges and node ports. Raises ``ValueError`` for a record that was edited."""
+        return network_ranges(self.cluster_cidr, self.service_cluster_ip_range, self.service_node_port_range)
 
 
 class DataDirectory:

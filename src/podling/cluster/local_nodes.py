@@ -16,7 +16,7 @@ from podling.runtime.images.store import ImageStore
 
 def node_plans(directory: DataDirectory, settings: ClusterSettings) -> list[NodePlan]:
     """Return a plan per node, in order: the first has the machine's own name and runs the static pods."""
-    address = primary_address()
+    address, pods = primary_address(), settings.ranges().pods
     static_pod_path = Path(settings.static_pod_path) if settings.static_pod_path else None
     return [
         NodePlan(
@@ -26,6 +26,7 @@ def node_plans(directory: DataDirectory, settings: ClusterSettings) -> list[Node
             root=directory.node(name),
             cluster_id=directory.id,
             address=address,
+            pod_ranges=pods,
             static_pod_path=None if index else static_pod_path,
         )
         for index, name in enumerate(node_names(settings.nodes))

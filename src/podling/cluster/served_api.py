@@ -139,6 +139,7 @@ class ServedApi:
         api = ApiServer(
             store,
             plugins_of(self.settings),
+            ranges=self.settings.ranges(),
             signing_key=self._pki.service_account_key(),
             front=self._pki.client(FRONT, FRONT),
         )
@@ -192,7 +193,8 @@ def host_of(settings: ClusterSettings) -> str:
 
 def plugins_of(settings: ClusterSettings) -> Sequence[Plugin]:
     """Return the admission plugins of the cluster."""
-    return plugins_without_controllers() if settings.api_only else default_plugins()
+    ranges = settings.ranges()
+    return plugins_without_controllers(ranges) if settings.api_only else default_plugins(ranges)
 
 
 def serving_of(settings: ClusterSettings, pki: Pki, api: ApiServer) -> Serving:

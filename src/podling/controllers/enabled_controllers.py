@@ -26,7 +26,6 @@ NOT_HERE = frozenset(
         "podcertificaterequest-cleaner-controller",
         "resourceclaim-controller",
         "selinux-warning-controller",
-        "service-cidr-controller",
         "storage-version-migrator-controller",
         "storageversion-garbage-collector-controller",
         "token-cleaner-controller",

@@ -66,6 +66,7 @@ _CONTROLLERS = {
         "EndpointSliceMirroringController",
     ),
     "service-lb-controller": ("endpoints.service_load_balancer", "ServiceLoadBalancerController"),
+    "service-cidr-controller": ("service_cidr", "ServiceCIDRController"),
     "resourcequota-controller": ("resource_quota", "ResourceQuotaController"),
 }
 

@@ -48,17 +48,6 @@ def choose_address(subnet: IPv4Network, leased: Collection[str], last: str) -> I
     raise RuntimeFailure(f"every address of the node's pod subnet {subnet} is in use")
 
 
-def parse_routes(text: str) -> list[IPv4Network]:
-    """Return the networks that /proc/net/route knows, but for the default route."""
-    networks = []
-    for line in text.splitlines()[1:]:
-        fields = line.split()
-        destination, mask = (int.from_bytes(bytes.fromhex(fields[i]), "little") for i in (1, 7))
-        if mask:
-            networks.append(IPv4Network((destination, mask.bit_count())))
-    return networks
-
-
 class Leases:
     """The leases of one node, kept in ``directory``."""
 

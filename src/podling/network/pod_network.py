@@ -30,7 +30,8 @@ from podling.files import locks
 from podling.network import firewall, guard, subnets
 from podling.network.bridge import Bridge
 from podling.network.generation import generation
-from podling.network.leases import Lease, Leases, choose_subnet, parse_routes
+from podling.network.leases import Lease, Leases, choose_subnet
+from podling.network.routes import machine_routes
 from podling.runtime.base import RuntimeFailure, SandboxSpec
 from podling.runtime.failures import remove_all
 from podling.runtime.oci.threads import in_thread, wait_for_end
@@ -211,7 +212,7 @@ class BridgeNetwork:
             FileNotFoundError, ValueError
         ):  # cut off while it was written: no pod has an address yet
             return IPv4Network(file.read_text().strip())
-        routes = parse_routes(Path("/proc/net/route").read_text())
+        routes = [route.network for route in machine_routes() if isinstance(route.network, IPv4Network)]
         taken = [*routes, *subnets.reserved_by_others(self._cluster_id)]
         chosen = choose_subnet(self._pool, NODE_PREFIX, taken)
         try:

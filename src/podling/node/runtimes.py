@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from podling.files.trees import remove_tree
 from podling.kubelet.directories import Directories
+from podling.machinery.network_ranges import DEFAULT_RANGES, Network
 from podling.runtime.base import Runtime, RuntimeFailure
 from podling.runtime.grace import own_grace
 from podling.runtime.images.store import ImageStore
@@ -42,6 +43,8 @@ class NodePlan(Struct, frozen=True, kw_only=True):
     root: Path
     cluster_id: str
     address: str
+    pod_ranges: tuple[Network, ...] = DEFAULT_RANGES.pods
+    """The cluster's ranges of pod addresses, the default family first."""
     static_pod_path: Path | None = None
 
     @property

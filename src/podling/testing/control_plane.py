@@ -19,6 +19,7 @@ from podling.apiserver.registry.registry import Registry
 from podling.apiserver.server import ApiServer
 from podling.client.local import LocalClient
 from podling.client.requests import User
+from podling.machinery.network_ranges import DEFAULT_RANGES, NetworkRanges
 from podling.store.memory import MemoryStore
 
 
@@ -44,13 +45,17 @@ class ControlPlane:
 
 
 @asynccontextmanager
-async def memory_cluster(plugins: Sequence[Plugin] | None = None) -> AsyncIterator[ControlPlane]:
+async def memory_cluster(
+    plugins: Sequence[Plugin] | None = None, ranges: NetworkRanges = DEFAULT_RANGES
+) -> AsyncIterator[ControlPlane]:
     """A fresh cluster that ends with the block.
 
     ``plugins``: admission (default: what a cluster has, but for what needs controllers).
+    ``ranges``: the addresses and node ports of Services.
     """
     store = MemoryStore()
-    server = ApiServer(store, plugins_without_controllers() if plugins is None else plugins)
+    chosen = plugins_without_controllers(ranges) if plugins is None else plugins
+    server = ApiServer(store, chosen, ranges=ranges)
     await server.start()
     try:
         yield ControlPlane(server, store)

@@ -10,9 +10,10 @@ from podling.api.rbac_v1 import ClusterRole
 from podling.api.scheduling_v1 import PriorityClass
 from podling.apiserver.admission.registry import plugins_without_controllers
 from podling.apiserver.bootstrap import Endpoint, announce, bootstrap
-from podling.apiserver.registry.service_ip_allocator import CLUSTER_CIDR, ServiceAllocation, first_address
+from podling.apiserver.registry.service_ip_allocator import ServiceAllocation, first_address
 from podling.apiserver.server import ApiServer
 from podling.controllers.namespace import NamespaceController
+from podling.machinery.network_ranges import SERVICE_RANGE, network_ranges
 from podling.store.memory import MemoryStore
 from podling.testing import ControlPlane
 from tests.support.control_loops import running
@@ -99,9 +100,9 @@ async def test_loopback_address_is_no_endpoint(cluster: ControlPlane) -> None:
 
 
 async def test_kubernetes_service_has_first_address_of_range() -> None:
-    assert Endpoint().cluster_ip == first_address() == str(ip_network(CLUSTER_CIDR)[1])
-    store, cidr = MemoryStore(), "10.200.0.0/16"
-    other = ApiServer(store, [ServiceAllocation(cidr)], Endpoint(cluster_ip=first_address(cidr)))
+    assert Endpoint().cluster_ip == first_address() == str(ip_network(SERVICE_RANGE)[1])
+    store, ranges = MemoryStore(), network_ranges(services="10.200.0.0/16")
+    other = ApiServer(store, [ServiceAllocation(ranges)], ranges=ranges)
     await other.start()
     service = await other.client().get(Service, "kubernetes", "default")
     assert service.spec.cluster_ip == "10.200.0.1"

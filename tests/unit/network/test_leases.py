@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from podling.network.leases import Leases, choose_address, choose_subnet, parse_routes
+from podling.network.leases import Leases, choose_address, choose_subnet
 from podling.network.pod_network import Names
 from podling.runtime.base import PortMapping, RuntimeFailure
 
@@ -47,16 +47,6 @@ def test_a_full_subnet_says_so() -> None:
         RuntimeFailure, match=r"every address of the node's pod subnet 10\.88\.3\.0/29 is in use"
     ):
         choose_address(SMALL, everything, "10.88.3.4")
-
-
-def test_the_kernels_routes_are_read() -> None:
-    text = (
-        "Iface\tDestination\tGateway\tFlags\tRefCnt\tUse\tMetric\tMask\tMTU\tWindow\tIRTT\n"
-        "eth0\t00000000\t010200C0\t0003\t0\t0\t0\t00000000\t0\t0\t0\n"
-        "eth0\t000200C0\t00000000\t0001\t0\t0\t0\t00FFFFFF\t0\t0\t0\n"
-        "br\t0000580A\t00000000\t0001\t0\t0\t0\t0000FFFF\t0\t0\t0\n"
-    )
-    assert parse_routes(text) == [IPv4Network("192.0.2.0/24"), IPv4Network("10.88.0.0/16")]
 
 
 def test_leases_are_kept_until_given_back(tmp_path: Path) -> None:

@@ -28,6 +28,7 @@ from podling.client.requests import User, WriteOptions
 from podling.machinery import errors
 from podling.machinery.histograms import Histogram
 from podling.machinery.scheme import Resource
+from podling.store.base import Store
 
 if TYPE_CHECKING:
     from podling.apiserver.auth.authz import Decision
@@ -148,6 +149,11 @@ class Objects(Protocol):
 class Server(Protocol):
     """Services of the server for plugins, beside its objects."""
 
+    @property
+    def store(self) -> Store:
+        """The store, for an index of stored objects that follows it."""
+        ...
+
     def versions(self, resource: Resource) -> Sequence[Resource]:
         """Return every served resource that shows the same stored objects as this one, itself included."""
         ...
@@ -180,6 +186,9 @@ class Plugin:
 
     def initialize(self, server: Server) -> None:
         """Take what the server offers; called once, before any request."""
+
+    def close(self) -> None:
+        """Let go of what follows the store; called once, when the server stops."""
 
     def handles(self, operation: Operation, resource: Resource, subresource: str) -> bool:
         """Return whether the plugin handles such requests; called once per kind of request and remembered."""

@@ -35,10 +35,11 @@ from podling.apiserver.admission.unserved_kinds import UnservedKinds
 from podling.apiserver.admission.validating_policies import ValidatingAdmissionPolicies
 from podling.apiserver.admission.webhooks import MutatingAdmissionWebhook, ValidatingAdmissionWebhook
 from podling.apiserver.registry.service_ip_allocator import ServiceAllocation
+from podling.machinery.network_ranges import DEFAULT_RANGES, NetworkRanges
 
 
-def default_plugins() -> tuple[Plugin, ...]:
-    """Return the default plugins of a cluster."""
+def default_plugins(ranges: NetworkRanges = DEFAULT_RANGES) -> tuple[Plugin, ...]:
+    """Return the default plugins of a cluster with these ranges of addresses and node ports."""
     return (
         NamespaceLifecycle(),
         LimitRanger(),
@@ -61,15 +62,15 @@ def default_plugins() -> tuple[Plugin, ...]:
         UnservedKinds(),
         MutatingAdmissionPolicies(),
         MutatingAdmissionWebhook(),
-        ServiceAllocation(),
+        ServiceAllocation(ranges),
         ValidatingAdmissionPolicies(),
         ValidatingAdmissionWebhook(),
         ResourceQuotaAdmission(),
     )
 
 
-def plugins_without_controllers() -> tuple[Plugin, ...]:
+def plugins_without_controllers(ranges: NetworkRanges = DEFAULT_RANGES) -> tuple[Plugin, ...]:
     """For an API server on its own: all but those that need what a controller makes (accounts) or takes away
     (the finalizers of claims and volumes)."""
     need_one = (ServiceAccountAdmission, StorageObjectInUseProtection)
-    return tuple(plugin for plugin in default_plugins() if not isinstance(plugin, need_one))
+    return tuple(plugin for plugin in default_plugins(ranges) if not isinstance(plugin, need_one))

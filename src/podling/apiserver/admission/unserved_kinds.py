@@ -16,7 +16,6 @@ UNSERVED: dict[tuple[str, str], str] = {
     ("autoscaling", "horizontalpodautoscalers"): "nothing is scaled by it",
     ("networking.k8s.io", "ingresses"): "nothing listens for it",
     ("networking.k8s.io", "networkpolicies"): "traffic is not filtered by it",
-    ("networking.k8s.io", "servicecidrs"): "addresses of Services are not taken from it",
     ("resource.k8s.io", "deviceclasses"): _NO_DEVICES,
     ("resource.k8s.io", "resourceclaims"): _NO_DEVICES,
     ("resource.k8s.io", "resourceclaimtemplates"): _NO_DEVICES,

@@ -8,7 +8,8 @@ Upstream: ``calculateRangeOffset`` in ``pkg/registry/core/service/ipallocator`` 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable
+from collections.abc import Callable, Hashable
+from itertools import chain
 
 from podling import ids
 
@@ -33,37 +34,30 @@ class NumberPool:
         self._bands = (numbers[static:], numbers[:static])
         self._holders: dict[int, Hashable] = {}
 
-    def draw(self, holder: Hashable, used: Collection[int]) -> int | None:
-        """Reserve a random number that is neither in ``used`` nor held; None if there is none."""
+    def draw(self, holder: Hashable, is_used: Callable[[int], bool]) -> int | None:
+        """Reserve a random number that is neither used nor held; None if there is none."""
         for band in self._bands:
-            number = self._random(band, used)
+            number = self._random(band, is_used)
             if number is not None:
                 self._holders[number] = holder
                 return number
         return None
 
-    def take(self, holder: Hashable, number: int, used: Collection[int]) -> bool:
-        """Reserve just this number; return False if it is in ``used`` or held by another."""
-        if number in used or self._holders.get(number, holder) != holder:
+    def take(self, holder: Hashable, number: int, is_used: Callable[[int], bool]) -> bool:
+        """Reserve just this number; return False if it is used or held by another."""
+        if is_used(number) or self._holders.get(number, holder) != holder:
             return False
         self._holders[number] = holder
         return True
-
-    def held_by_others(self, holder: Hashable) -> set[int]:
-        """Return the numbers that are reserved, without those of ``holder``."""
-        return {number for number, each in self._holders.items() if each != holder}
 
     def release(self, holder: Hashable) -> None:
         """Free all that ``holder`` has reserved."""
         for number in [number for number, each in self._holders.items() if each == holder]:
             del self._holders[number]
 
-    def _random(self, band: range, used: Collection[int]) -> int | None:
-        for _ in range(RANDOM_TRIES if band else 0):
-            number = band[int(ids.uniform(0, len(band) - 1))]
-            if self._free(number, used):
-                return number
-        return next((number for number in band if self._free(number, used)), None)
-
-    def _free(self, number: int, used: Collection[int]) -> bool:
-        return number not in used and number not in self._holders
+    def _random(self, band: range, is_used: Callable[[int], bool]) -> int | None:
+        drawn = (band[ids.below(len(band))] for _ in range(RANDOM_TRIES if band else 0))
+        return next(
+            (number for number in chain(drawn, band) if number not in self._holders and not is_used(number)),
+            None,
+        )

@@ -50,6 +50,7 @@ class ApiWorkerPart:
         return ReadingApiServer(
             replica,
             plugins_of(self._surroundings.settings),
+            ranges=self._surroundings.settings.ranges(),
             signing_key=self._pki.service_account_key(),
             front=self._pki.client(FRONT, FRONT),
         )

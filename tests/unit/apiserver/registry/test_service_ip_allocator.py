@@ -74,9 +74,8 @@ async def test_an_address_from_elsewhere_is_refused(cluster: ControlPlane) -> No
     )
     assert await refusal(cluster, "spec: {clusterIP: 10.96.0.0}") == (
         'Service "web" is invalid: spec.clusterIPs: Invalid value: ["10.96.0.0"]: failed to allocate IP '
-        "10.96.0.0: the provided IP (10.96.0.0) is not in the valid range. The range of valid IPs is "
-        "10.96.0.0/12"
-    )
+        "10.96.0.0: the provided network does not match the current range"
+    ), "the network's own address is no Service's (PrefixContainsIP)"
 
 
 async def test_node_ports_are_allocated_or_checked(cluster: ControlPlane) -> None:

@@ -37,7 +37,7 @@ def with_families(
         old: the stored spec, if the Service exists.
         configured: the families of the cluster, the default first.
     """
-    if spec.type == EXTERNAL_NAME or _is_unchanged_preference(spec, old):
+    if spec.type == EXTERNAL_NAME or is_unchanged_preference(spec, old):
         return spec, []
     spec = fill_empty(spec, ip_family_policy=_policy(spec, old))
     errors = address_errors(spec)
@@ -59,10 +59,15 @@ def with_families(
     return _add_second_family(spec, configured), []
 
 
-def _is_unchanged_preference(spec: ServiceSpec, old: ServiceSpec | None) -> bool:
-    """Return whether a ``PreferDualStack`` Service was already assigned its families and did not change."""
+def is_unchanged_preference(spec: ServiceSpec, old: ServiceSpec | None) -> bool:
+    """Return whether a ``PreferDualStack`` Service was already assigned its families and did not change.
+
+    Such a Service neither gains nor loses an address when the cluster gains or loses a family. A change of
+    its type assigns its families anew (upstream: ``isMatchingPreferDualStackClusterIPFields``).
+    """
     return (
         old is not None
+        and spec.type == old.type
         and spec.ip_family_policy == old.ip_family_policy == PREFER
         and (spec.cluster_ips, spec.ip_families) == (old.cluster_ips, old.ip_families)
     )

@@ -1,0 +1,91 @@
+"""The options of ``podling up`` for address ranges and node ports, under Kubernetes' names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import click
+
+from podling.cli.common_options import Failure
+from podling.cluster.directory import ClusterSettings
+from podling.machinery.network_ranges import (
+    CLUSTER_CIDR,
+    NODE_PORTS,
+    SERVICE_RANGE,
+    NetworkRanges,
+    Route,
+    missing_family,
+    network_ranges,
+    route_conflict,
+)
+
+_OPTIONS = ("cluster_cidr", "service_cluster_ip_range", "service_node_port_range")
+_OWN_INTERFACES = ("pl-", "pv")
+"""Prefixes of the names of bridges and interfaces of podling's own clusters."""
+
+
+def network_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options to a command."""
+    for option in (
+        click.option(
+            "--cluster-cidr",
+            metavar="CIDR[,CIDR]",
+            help="The addresses of pods; a second range of the other family gives pods two addresses.  "
+            f"[default: the last ranges, or {CLUSTER_CIDR}]",
+        ),
+        click.option(
+            "--service-cluster-ip-range",
+            metavar="CIDR[,CIDR]",
+            help="The addresses of Services; the first range has the default family.  "
+            f"[default: the last ranges, or {SERVICE_RANGE}]",
+        ),
+        click.option(
+            "--service-node-port-range",
+            metavar="PORTS",
+            help=f"The node ports of Services.  [default: the last range, or {NODE_PORTS}]",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+def chosen_ranges(chosen: Mapping[str, Any], last: ClusterSettings) -> dict[str, str]:
+    """Return the settings of the ranges: the options, else those of the last run. Pure."""
+    return {name: chosen[name] or getattr(last, name) for name in _OPTIONS}
+
+
+def check_ranges(chosen: Mapping[str, Any], last: ClusterSettings, runtime: str) -> None:
+    """Refuse ranges that no cluster can have. Raises ``Failure``.
+
+    Ranges that are new are compared with the machine's routes, too; those of the last run are in use.
+    """
+    wanted = chosen_ranges(chosen, last)
+    try:
+        ranges = network_ranges(*(wanted[name] for name in _OPTIONS))
+    except ValueError as error:
+        raise Failure(str(error)) from error
+    if runtime != "oci":
+        return
+    is_new = any(wanted[name] != getattr(last, name) for name in _OPTIONS[:2])
+    problem = missing_family(ranges) or (_conflict(ranges, wanted, last) if is_new else "")
+    if problem:
+        raise Failure(problem)
+
+
+def _conflict(ranges: NetworkRanges, wanted: Mapping[str, str], last: ClusterSettings) -> str:
+    """Return why a new range would hide a part of the machine's network; empty if none does."""
+    from podling.network.routes import machine_routes
+
+    routes = [route for route in machine_routes() if not is_own(route)]
+    for name, blocks in (("cluster_cidr", ranges.pods), ("service_cluster_ip_range", ranges.services)):
+        is_new = wanted[name] != getattr(last, name)
+        problem = is_new and route_conflict(f"--{name.replace('_', '-')}", blocks, routes)
+        if problem:
+            return problem
+    return ""
+
+
+def is_own(route: Route) -> bool:
+    """Return whether a route leads to pods of a cluster of podling's."""
+    return route.interface.startswith(_OWN_INTERFACES)

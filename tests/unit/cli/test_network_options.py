@@ -1,0 +1,64 @@
+"""The options for address ranges: what is remembered, and what is refused before anything starts."""
+
+from __future__ import annotations
+
+from ipaddress import ip_network
+from typing import Any
+
+import pytest
+
+from podling.cli.common_options import Failure
+from podling.cli.network_options import check_ranges, chosen_ranges, is_own
+from podling.cluster.directory import ClusterSettings
+from podling.machinery.network_ranges import Route
+
+NONE: dict[str, Any] = {
+    "cluster_cidr": None,
+    "service_cluster_ip_range": None,
+    "service_node_port_range": None,
+}
+DUAL = ClusterSettings(
+    cluster_cidr="10.1.0.0/16,fd01::/48", service_cluster_ip_range="10.2.0.0/16,fd02::/112"
+)
+
+
+def test_options_replace_what_the_last_run_had() -> None:
+    assert chosen_ranges({**NONE, "cluster_cidr": "10.3.0.0/16"}, DUAL) == {
+        "cluster_cidr": "10.3.0.0/16",
+        "service_cluster_ip_range": "10.2.0.0/16,fd02::/112",
+        "service_node_port_range": "30000-32767",
+    }
+
+
+def test_settings_of_an_older_run_have_the_default_ranges() -> None:
+    assert ClusterSettings().ranges().families == ("IPv4",)
+    assert DUAL.ranges().families == ("IPv4", "IPv6")
+
+
+REFUSED = [
+    ({"cluster_cidr": "10.96.0.0/16"}, ClusterSettings(), "process", "overlap"),
+    ({"service_node_port_range": "x"}, ClusterSettings(), "sim", "is no range of ports"),
+    (
+        {"service_cluster_ip_range": "10.96.0.0/12,fd02::/112"},
+        ClusterSettings(),
+        "oci",
+        "no pod could serve there",
+    ),
+]
+
+
+@pytest.mark.parametrize(("chosen", "last", "runtime", "why"), REFUSED)
+def test_impossible_ranges_are_refused(
+    chosen: dict[str, str], last: ClusterSettings, runtime: str, why: str
+) -> None:
+    with pytest.raises(Failure, match=why):
+        check_ranges({**NONE, **chosen}, last, runtime)
+
+
+def test_family_without_pods_is_refused_only_where_pods_have_addresses() -> None:
+    check_ranges({**NONE, "service_cluster_ip_range": "10.96.0.0/12,fd02::/112"}, ClusterSettings(), "sim")
+
+
+def test_routes_of_own_bridges_are_no_obstacle() -> None:
+    assert is_own(Route(ip_network("10.1.0.0/24"), "pl-0123456789"))
+    assert not is_own(Route(ip_network("10.1.0.0/24"), "eth0"))
