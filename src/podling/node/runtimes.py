@@ -6,6 +6,7 @@ import asyncio
 import logging
 import sys
 from contextlib import suppress
+from ipaddress import IPv4Network
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -61,9 +62,10 @@ def pod_network(plan: NodePlan) -> BridgeNetwork | None:
     """Return the network of the pods of ``plan``, not yet started; None where pods have none of their own."""
     if plan.runtime != "oci":
         return None
-    from podling.network.pod_network import BridgeNetwork
+    from podling.network.pod_network import DEFAULT_POOL, BridgeNetwork
 
-    return BridgeNetwork(plan.state / "network", plan.identity)
+    pool = next((block for block in plan.pod_ranges if isinstance(block, IPv4Network)), DEFAULT_POOL)
+    return BridgeNetwork(plan.state / "network", plan.identity, pool=pool)
 
 
 def make_runtime(plan: NodePlan, images: ImageStore, network: BridgeNetwork | None = None) -> Runtime:

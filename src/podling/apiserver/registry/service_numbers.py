@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from podling.api.core_v1 import Service, ServiceSpec
 from podling.api.networking_v1 import IPAddress, ServiceCIDR
-from podling.apiserver.registry.address_pool import Address, can_have, parse_address
+from podling.apiserver.registry.address_pool import Address, parse_address
 from podling.apiserver.registry.objects import object_of
 from podling.machinery import conditions
 from podling.machinery.network_ranges import Network
@@ -115,9 +115,6 @@ class ServiceNumbers:
         names = sorted(self._ranges, key=lambda name: (name != DEFAULT_SERVICE_CIDR, name))
         found = (each for name in names for each in self._ranges[name] if each.version == version)
         yield from dict.fromkeys(found)
-
-    def is_in_range(self, address: Address) -> bool:
-        return any(can_have(network, address) for network in self.ranges(address.version))
 
     # ---- changes
 
