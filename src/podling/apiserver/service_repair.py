@@ -1,7 +1,7 @@
 """The loop that keeps an IPAddress for each address of a Service, and reports numbers that cannot be.
 
 The Services say which addresses are in use; the IPAddresses follow within milliseconds, also those of a
-cluster that ran before without them. Whatever another program deletes or changes of them is restored.
+cluster that ran before without them. An IPAddress that another program deletes or changes is restored.
 
 Upstream: ``pkg/registry/core/service/ipallocator/controller``, ``.../portallocator/controller``; both run in
 kube-apiserver.
