@@ -71,7 +71,7 @@ def test_draw_from_a_large_range_is_spread() -> None:
     assert len(low_bits) > 20
 
 
-def test_held_address_is_taken_by_nobody_else() -> None:
+def test_held_address_is_refused_to_other_holders() -> None:
     pool, address = AddressPool(), ip_address("10.0.0.1")
     assert pool.take("a", address, used())
     assert pool.take("a", address, used())
