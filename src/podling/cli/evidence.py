@@ -18,8 +18,9 @@ from podling.machinery.tables import human_duration
 class Source(Struct, frozen=True, kw_only=True):
     """One record that an answer rests on.
 
-    ``kind`` is ``event``, ``condition``, ``container``, ``status`` or ``spec``; ``name`` the event's reason,
-    the condition's type, the container or the field; ``detail`` what it says, in Kubernetes' own words.
+    ``kind`` is ``event``, ``condition``, ``container``, ``status``, ``spec`` or ``connection``; ``name`` the
+    event's reason, the condition's type, the container or the field; ``detail`` what it says, in Kubernetes'
+    own words.
     """
 
     kind: str
@@ -35,7 +36,8 @@ class Explanation(Struct, frozen=True, kw_only=True):
     healthy: bool = False
     area: str
     """``scheduler``, ``node``, ``sandbox``, ``volume``, ``image``, ``configuration``, ``runtime``, ``init``,
-    ``crash``, ``probe``, ``hook``, ``gate``, ``deletion``, ``end``, ``workload``, ``start`` or ``none``."""
+    ``crash``, ``probe``, ``hook``, ``gate``, ``deletion``, ``end``, ``workload``, ``start``, ``service``,
+    ``policy``, ``dns`` or ``none``."""
     reason: str
     """Kubernetes' own word for it (``ImagePullBackOff``, ``Unschedulable`` ...)."""
     container: str = ""

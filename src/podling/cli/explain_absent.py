@@ -1,4 +1,4 @@
-"""The answer about a pod that does not exist. Pure."""
+"""The answer about a pod or a Service that does not exist. Pure."""
 
 from __future__ import annotations
 
@@ -33,5 +33,23 @@ def explain_absent(
     begun = [other for other in here if other.startswith(f"{name}-")]
     like = (begun or difflib.get_close_matches(name, here))[:3]
     if like and not elsewhere:
+        said.append(f"Is {' or '.join(like)} meant?")
+    return " ".join(said)
+
+
+def explain_absent_service(name: str, namespace: str, services: Sequence[tuple[str, str]]) -> str:
+    """Return sentences about a Service that does not exist: where its name exists, and near names.
+
+    Args:
+        services: namespace and name of those that exist.
+    """
+    said = [f'There is no service "{name}" in namespace {namespace}.']
+    elsewhere = sorted(space for space, other in services if other == name)
+    if elsewhere:
+        said.append(f"There is one in namespace {', '.join(elsewhere)}: use -n {elsewhere[0]}.")
+        return " ".join(said)
+    here = [other for space, other in services if space == namespace]
+    like = difflib.get_close_matches(name, here)[:3]
+    if like:
         said.append(f"Is {' or '.join(like)} meant?")
     return " ".join(said)

@@ -15,26 +15,36 @@ from podling.cli.explain_processes import with_control_plane
 from podling.cli.explain_workload import explain_workload
 from podling.cli.recorded_events import events_of, moment_of
 from podling.client.base import Client
+from podling.client.kubeconfig import Connection
 from podling.machinery import scheme
 from podling.machinery.errors import ApiError, is_not_found
 
 WORKLOADS = ("Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "Job", "ReplicationController")
+KINDS = ("Pod", *WORKLOADS, "Service")
 NO_PROBLEMS = PartProblems()
 BETWEEN = ("ReplicaSet",)
 """Kinds that stand between a workload and its pods."""
 
 
 async def why(
-    client: Client, kind: str, name: str, namespace: str, parts: PartProblems = NO_PROBLEMS
+    client: Client,
+    kind: str,
+    name: str,
+    namespace: str,
+    parts: PartProblems = NO_PROBLEMS,
+    connection: Connection | None = None,
 ) -> Explanation:
     """The answer for ``kind/name``. Raises ``NoAnswer`` when there is nothing to explain, ``ApiError``.
 
     Args:
         parts: what is wrong with the cluster's processes.
+        connection: the API server, for connections to the ports of pods; without it none are made.
     """
     resource = resource_named(kind)
     if resource.kind == "Pod":
         return await _pod(client, name, namespace, parts)
+    if resource.kind == "Service":
+        return with_control_plane(await _service(client, name, namespace, parts, connection), parts)
     return with_control_plane(await _workload(client, resource, name, namespace, parts), parts)
 
 
@@ -42,9 +52,9 @@ def resource_named(kind: str) -> scheme.Resource:
     """Return the resource that ``kind`` names in kubectl: ``po``, ``deploy.apps``. Raises ``NoAnswer``."""
     for resource in scheme.RESOURCES:
         names = (resource.plural, resource.singular, *resource.short_names)
-        if kind.lower().partition(".")[0] in names and resource.kind in ("Pod", *WORKLOADS):
+        if kind.lower().partition(".")[0] in names and resource.kind in KINDS:
             return resource
-    known = ", ".join(name.lower() for name in ("Pod", *WORKLOADS))
+    known = ", ".join(name.lower() for name in KINDS)
     raise NoAnswer(f'cannot explain a "{kind}"; there are: {known}')
 
 
@@ -67,6 +77,20 @@ async def _explained(client: Client, pod: Pod, parts: PartProblems) -> Explanati
     return explain(Evidence(pod, await events_of(client, pod), node, clock.now(), nodes, parts))
 
 
+async def _service(
+    client: Client, name: str, namespace: str, parts: PartProblems, connection: Connection | None
+) -> Explanation:
+    from podling.cli.services.queries import why_service
+
+    async def of_pod(pod: Pod) -> Explanation:
+        return await _explained(client, pod, parts)
+
+    async def of_workload(obj: Any) -> Explanation:
+        return await _of_owner(client, obj, parts)
+
+    return await why_service(client, name, namespace, of_pod, of_workload, connection)
+
+
 async def _workload(
     client: Client, resource: scheme.Resource, name: str, namespace: str, parts: PartProblems
 ) -> Explanation:
@@ -77,7 +101,12 @@ async def _workload(
             raise
         text = f'There is no {resource.singular} "{name}" in namespace {namespace}.'
         raise NoAnswer(text) from error
-    owners: list[Any] = [obj]
+    return await _of_owner(client, obj, parts)
+
+
+async def _of_owner(client: Client, obj: Any, parts: PartProblems) -> Explanation:
+    """Return the explanation of a workload by its pods, directly or by way of what it owns."""
+    owners, namespace = [obj], obj.metadata.namespace
     for kind in BETWEEN:
         between = scheme.by_kind("apps", "v1", kind)
         if between is not None:

@@ -1,4 +1,4 @@
-"""``podling why POD``: one paragraph on why a pod is not Running or not Ready, and what to do."""
+"""``podling why POD``: one paragraph on why a pod or a Service does not work, and what to do."""
 
 from __future__ import annotations
 
@@ -29,13 +29,14 @@ UNHEALTHY = 1
 def why(pod: str, directory: DataDirectory, namespace: str, output: str) -> None:
     """Say why POD is not Running or not Ready, and what to do about it.
 
-    POD is a pod's name, or a workload such as deployment/web, whose pods may not even exist.
+    POD is a pod's name, a workload such as deployment/web, whose pods may not even exist, or a Service such
+    as service/web: why it leads to no pod.
 
     \b
     Exit codes: 0  nothing is wrong: Ready, or ended well
                 1  something is, and the answer says what
                 2  wrong usage
-                3  no answer: no such pod, or no cluster that answers
+                3  no answer: no such object, or no cluster that answers
     """
     parts = _parts(directory, require_running(directory, NoAnswer))
     if parts.api:
@@ -99,10 +100,12 @@ async def _ask(
     directory: DataDirectory, kind: str, name: str, namespace: str, parts: PartProblems
 ) -> Explanation:
     from podling.cli import queries
+    from podling.client import kubeconfig
     from podling.client.http import HttpClient
 
-    client = HttpClient.from_kubeconfig(directory.kubeconfig)
+    connection = kubeconfig.load(directory.kubeconfig)
+    client = HttpClient.from_connection(connection)
     try:
-        return await queries.why(client, kind, name, namespace, parts)
+        return await queries.why(client, kind, name, namespace, parts, connection)
     finally:
         await client.close()

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from podling.api.core_v1 import Event, Pod
-from podling.cli.explain_absent import explain_absent
+from podling.cli.explain_absent import explain_absent, explain_absent_service
 
 NOW = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)
 
@@ -46,3 +46,16 @@ def pod(name: str, namespace: str = "shop") -> Pod:
 def test_a_pod_that_does_not_exist(name: str, events: list[Event], said: str) -> None:
     pods = [pod("web-1-a"), pod("web-1-b"), pod("cache"), pod("db", "back")]
     assert explain_absent(name, "shop", pods, events, NOW) == said
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("nothing", 'There is no service "nothing" in namespace shop.'),
+        ("db", 'There is no service "db" in namespace shop. There is one in namespace back: use -n back.'),
+        ("wbe", 'There is no service "wbe" in namespace shop. Is web meant?'),
+    ],
+)
+def test_a_service_that_does_not_exist(name: str, said: str) -> None:
+    services = [("shop", "web"), ("shop", "cache"), ("back", "db")]
+    assert explain_absent_service(name, "shop", services) == said

@@ -21,13 +21,15 @@ from podling.cli.queries import resource_named
         ("rc", "ReplicationController"),
         ("ds", "DaemonSet"),
         ("job", "Job"),
+        ("svc", "Service"),
+        ("services", "Service"),
     ],
 )
 def test_kind_is_found_by_kubectl_names(written: str, kind: str) -> None:
     assert resource_named(written).kind == kind
 
 
-@pytest.mark.parametrize("written", ["service", "svc", "node", "cronjob", "", "podd"])
+@pytest.mark.parametrize("written", ["ingress", "node", "cronjob", "", "podd"])
 def test_kind_without_explanation_is_refused_with_list(written: str) -> None:
     with pytest.raises(NoAnswer, match="there are: pod, deployment, replicaset"):
         resource_named(written)

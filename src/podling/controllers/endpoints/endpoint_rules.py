@@ -70,7 +70,7 @@ def addresses_of(pod: Pod, type_: str) -> tuple[str, ...]:
     return tuple(ip for ip in every if ip and (":" in ip) == (type_ == "IPv6"))
 
 
-def _port_number(port: ServicePort, pod: Pod) -> int | None:
+def port_number(port: ServicePort, pod: Pod) -> int | None:
     """Return the pod's port behind a service port; a name is looked up among the ports of its containers."""
     target = port.target_port
     if target in (None, 0, ""):
@@ -89,7 +89,7 @@ def ports_of(service: Service, pod: Pod) -> Ports:
     """Return the ports under which the pod serves; named ports that it does not have are left out."""
     found = []
     for port in service.spec.ports:
-        number = _port_number(port, pod)
+        number = port_number(port, pod)
         if number is not None:
             found.append(
                 EndpointPort(
