@@ -10,7 +10,6 @@ from podling.api.apps_v1 import DaemonSet, Deployment, ReplicaSet, StatefulSet
 from podling.api.core_v1 import Node, Pod, ReplicationController, Service
 from podling.api.discovery_v1 import EndpointSlice
 from podling.api.networking_v1 import NetworkPolicy, ServiceCIDR
-from podling.apiserver.registry.service_ip_allocator import CLUSTER_CIDR
 from podling.cli.common_options import NoAnswer
 from podling.cli.evidence import Explanation
 from podling.cli.explain_absent import explain_absent_service
@@ -106,7 +105,7 @@ async def _makers(
 
 async def _ranges(client: Client) -> tuple[str, ...]:
     stored = (await client.list(ServiceCIDR)).items
-    return tuple(cidr for each in stored for cidr in each.spec.cidrs) or (CLUSTER_CIDR,)
+    return tuple(cidr for each in stored for cidr in each.spec.cidrs)
 
 
 async def _probes(
