@@ -52,12 +52,15 @@ class Said:
 class Node:
     """One runtime with its network, in directories and under a cluster id of its own."""
 
-    def __init__(self, root: Path, *, cluster: str = "", choice: detect.Choice | None = None) -> None:
+    def __init__(
+        self, root: Path, *, cluster: str = "", choice: detect.Choice | None = None, **network: Any
+    ) -> None:
         self.root = root
+        self._network_options = network
         self.cluster = cluster or f"test-{ids.suffix(8)}"
         self.state = Path("/run") / f"podling-{self.cluster}"
         self._choice = choice
-        self.network = BridgeNetwork(root / "network", self.cluster)
+        self.network = BridgeNetwork(root / "network", self.cluster, **network)
         self.runtime = OciRuntime(
             root / "oci",
             self.state,
@@ -68,9 +71,11 @@ class Node:
         )
         self.image = ""
 
-    def again(self) -> Node:
-        """Return a new instance over the same directories, as after a restart."""
-        other = Node(self.root, cluster=self.cluster, choice=self._choice)
+    def again(self, **network: Any) -> Node:
+        """Return a new instance over the same directories, as after a restart; ``network`` are other options
+        of its network."""
+        options = network or self._network_options
+        other = Node(self.root, cluster=self.cluster, choice=self._choice, **options)
         other.image = self.image
         return other
 
@@ -159,9 +164,9 @@ class Node:
 
 
 @asynccontextmanager
-async def node(root: Path, choice: detect.Choice | None = None) -> AsyncIterator[Node]:
-    """Run a node; take it down at the end in any case."""
-    one = Node(root, choice=choice)
+async def node(root: Path, choice: detect.Choice | None = None, **network: Any) -> AsyncIterator[Node]:
+    """Run a node; take it down at the end in any case. ``network``: options of its network."""
+    one = Node(root, choice=choice, **network)
     try:
         await one.start()
         yield one

@@ -73,6 +73,22 @@ def router_advertisement(source_mac: bytes) -> bytes:
     return struct.pack("!IHBB", 6 << 28, len(body), ICMPV6, 255) + source + destination + body
 
 
+def neighbour_advertisement(claimed: str, target: str, claimed_mac: bytes) -> bytes:
+    """Return an unasked statement that ``claimed`` is at a hardware address, sent from ``claimed``."""
+    address = socket.inet_pton(socket.AF_INET6, claimed)
+    body = struct.pack("!BBHI", 136, 0, 0, 0x20000000) + address + b"\x02\x01" + claimed_mac
+    return ipv6(claimed, target, ICMPV6, body)
+
+
+def ipv6(source: str, destination: str, protocol: int, payload: bytes) -> bytes:
+    """Return a packet; the checksum of ``payload`` is filled in, at the place that UDP and ICMPv6 have."""
+    ends = socket.inet_pton(socket.AF_INET6, source) + socket.inet_pton(socket.AF_INET6, destination)
+    place = 6 if protocol == UDP else 2
+    found = checksum(ends + struct.pack("!II", len(payload), protocol) + payload)
+    payload = payload[:place] + struct.pack("!H", found) + payload[place + 2 :]
+    return struct.pack("!IHBB", 6 << 28, len(payload), protocol, 255) + ends + payload
+
+
 class Sender:
     """A raw socket on ``eth0``."""
 
@@ -121,6 +137,13 @@ def main() -> None:
         source, target, from_port, to_port, frame_source = arguments
         packet = udp(source, target, (int(from_port), int(to_port)), b"x")
         sender.send(mac(target), IPV4, packet, mac(frame_source))
+    elif kind == "udp6":
+        source, target, from_port, to_port, frame_source, frame_target = arguments
+        segment = struct.pack("!HHHH", int(from_port), int(to_port), 9, 0) + b"x"
+        sender.send(mac(frame_target), IPV6, ipv6(source, target, UDP, segment), mac(frame_source))
+    elif kind == "advertise-neighbour":
+        claimed, target, frame_target = arguments
+        sender.send(mac(frame_target), IPV6, neighbour_advertisement(claimed, target, sender.mac))
     elif (
         kind == "learn"
     ):  # a link-local frame with a neighbour's source, which bridges learn before filtering

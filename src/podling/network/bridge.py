@@ -9,11 +9,14 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from contextlib import suppress
-from ipaddress import IPv4Address, IPv4Network
+from ipaddress import IPv4Address, IPv6Address
 from pathlib import Path
 
-from podling.network import netlink
+from podling.network import ipv6, netlink
+from podling.network.blocks import Blocks
 from podling.network.guard import hardware_address, port_name
+from podling.network.kernel_settings import write as _write
+from podling.network.leases import Lease
 from podling.runtime.oci import linux
 
 POD_INTERFACE = "eth0"
@@ -36,26 +39,27 @@ class Bridge:
         """Return whether the pod with ``address`` still has its interface, on the bridge or off it."""
         return bool(netlink.index_of(self.port(address)))
 
-    def set_up(self, gateway: IPv4Address, subnet: IPv4Network, mtu: int, addresses: Iterable[str]) -> None:
-        """Make the bridge, or find it again, and connect the pods with ``addresses`` to it.
+    def set_up(self, blocks: Blocks, mtu: int, leases: Iterable[Lease]) -> None:
+        """Make the bridge, or find it again, and connect the pods with ``leases`` to it.
 
         Raises ``OSError``.
         """
         with netlink.Netlink() as kernel:
             if not netlink.index_of(self.name):
-                kernel.request([netlink.add_bridge(self.name, hardware_address(gateway), mtu)])
+                kernel.request([netlink.add_bridge(self.name, hardware_address(blocks.gateway), mtu)])
             index = netlink.index_of(self.name)
-            kernel.request(
-                [netlink.set_up(index), netlink.add_address(index, gateway.packed, subnet.prefixlen)]
-            )
-            for address in addresses:
-                if port := netlink.index_of(self.port(address)):
-                    _no_ipv6(self.port(address))
+            if blocks.ipv6 is None:
+                _no_ipv6(self.name)
+            else:
+                ipv6.prepare_node(self.name)
+            kernel.request([netlink.set_up(index), *_own_addresses(index, blocks)])
+            for lease in leases:
+                if port := netlink.index_of(self.port(lease.address)):
+                    _no_ipv6(self.port(lease.address))
                     kernel.request([netlink.set_master(port, index), netlink.set_up(port)])
-                    kernel.request(_port_options(port, address))
+                    kernel.request([*_port_options(port, lease.address), *_neighbours(index, lease, blocks)])
         for path, value in self._settings():
             _write(path, value)
-        _no_ipv6(self.name)
 
     def _settings(self) -> list[tuple[str, str]]:
         """Return the kernel's settings that pods need. ``route_localnet`` lets host ports answer on loopback;
@@ -68,36 +72,39 @@ class Bridge:
             (f"{own}/accept_redirects", "0"),
         ]
 
-    def missing(self, gateway: IPv4Address, addresses: Iterable[str]) -> str:
+    def missing(self, blocks: Blocks, addresses: Iterable[str]) -> str:
         """Return what is broken, for people; empty when nothing is. Raises ``OSError``."""
         index = netlink.index_of(self.name)
         if not index:
             return f"the bridge {self.name} is gone"
         if not netlink.is_up(self.name):
             return f"the bridge {self.name} is down"
-        if not netlink.has_address(gateway.packed):
-            return f"the bridge {self.name} has lost its address {gateway}"
+        for gateway in (blocks.gateway, blocks.gateway6):
+            if gateway is not None and not netlink.has_address(gateway.packed):
+                return f"the bridge {self.name} has lost its address {gateway}"
         with netlink.Netlink() as kernel:
             ports = kernel.ports(index)
         off = [found for found in map(self.port, addresses) if found not in ports and netlink.index_of(found)]
         if off:
             return f"pods are cut off from the bridge {self.name}: {', '.join(sorted(off))}"
-        wrong = [path for path, value in self._settings() if Path(path).read_text().strip() != value]
+        wanted = self._settings() + (ipv6.node_settings(self.name) if blocks.ipv6 is not None else [])
+        wrong = [path for path, value in wanted if Path(path).read_text().strip() != value]
         return f"{wrong[0]} was changed" if wrong else ""
 
-    def connect(self, address: str, gateway: IPv4Address, mtu: int, namespace: Path) -> None:
+    def connect(self, lease: Lease, blocks: Blocks, mtu: int, namespace: Path) -> None:
         """Give the pod whose network namespace is pinned at ``namespace`` its interface.
 
         The calling thread ends up inside that namespace, so it must be one of its own. Raises ``OSError``.
         """
-        own = IPv4Address(address)
+        own = IPv4Address(lease.address)
         descriptor = os.open(namespace, os.O_RDONLY | os.O_CLOEXEC)
         try:
-            name = self.port(address)
+            name = self.port(lease.address)
             if not netlink.index_of(name):
+                bridge = netlink.index_of(self.name)
                 veth = netlink.Veth(
                     name=name,
-                    bridge=netlink.index_of(self.name),
+                    bridge=bridge,
                     mtu=mtu,
                     peer_name=POD_INTERFACE,
                     peer_namespace=descriptor,
@@ -105,7 +112,8 @@ class Bridge:
                 )
                 with netlink.Netlink() as kernel:
                     kernel.request([netlink.add_veth(veth)])
-                    kernel.request(_port_options(netlink.index_of(name), address))
+                    options = _port_options(netlink.index_of(name), lease.address)
+                    kernel.request([*options, *_neighbours(bridge, lease, blocks)])
                 _no_ipv6(name)
             linux.setns(descriptor, linux.CLONE_NEWNET)
         finally:
@@ -118,7 +126,8 @@ class Bridge:
                     netlink.set_up(netlink.index_of("lo")),
                     netlink.set_up(interface),
                     netlink.add_address(interface, own.packed, 32),
-                    netlink.add_route(interface, gateway.packed, on_link=True),
+                    netlink.add_route(interface, blocks.gateway.packed, on_link=True),
+                    *_second_in_pod(interface, lease, blocks),
                 ]
             )
 
@@ -127,6 +136,37 @@ class Bridge:
 
     def delete(self) -> None:
         _delete_link(self.name)
+
+
+def _own_addresses(index: int, blocks: Blocks) -> list[netlink.Message]:
+    """Return the messages that give the bridge its addresses."""
+    found = [netlink.add_address(index, blocks.gateway.packed, blocks.ipv4.prefixlen)]
+    if blocks.ipv6 is not None and blocks.gateway6 is not None:
+        found.append(netlink.add_address(index, blocks.gateway6.packed, blocks.ipv6.prefixlen))
+    return found
+
+
+def _neighbours(bridge: int, lease: Lease, blocks: Blocks) -> list[netlink.Message]:
+    """Return the message by which the node knows the pod behind an IPv6 address.
+
+    A pod may have one from the time when the cluster had both families.
+    """
+    if not lease.second or blocks.ipv6 is None:
+        return []
+    hardware = hardware_address(IPv4Address(lease.address))
+    return [netlink.add_neighbour(bridge, IPv6Address(lease.second).packed, hardware)]
+
+
+def _second_in_pod(interface: int, lease: Lease, blocks: Blocks) -> list[netlink.Message]:
+    """Return the messages that give a pod its IPv6 address, its way out and the neighbour on it."""
+    if not lease.second or blocks.gateway6 is None:
+        return []
+    gateway = blocks.gateway6.packed
+    return [
+        netlink.add_address(interface, IPv6Address(lease.second).packed, 128),
+        netlink.add_neighbour(interface, gateway, hardware_address(blocks.gateway)),
+        netlink.add_route(interface, gateway, on_link=True),
+    ]
 
 
 def _port_options(index: int, address: str) -> list[netlink.Message]:
@@ -158,23 +198,3 @@ def _delete_link(name: str) -> None:
     if netlink.index_of(name):
         with netlink.Netlink() as kernel:
             kernel.request([netlink.delete_link(name)])
-
-
-def _write(path: str, text: str) -> None:
-    """Set a kernel setting. Where /proc/sys is read-only, a setting that is right already is enough."""
-    try:
-        _write_file(path, text)
-    except FileNotFoundError:
-        raise
-    except OSError:
-        if Path(path).read_text().strip() != text:
-            raise
-
-
-def _write_file(path: str, text: str) -> None:
-    """Write without Python's file objects, which cost six times as much as the kernel's part."""
-    descriptor = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
-    try:
-        os.write(descriptor, text.encode())
-    finally:
-        os.close(descriptor)

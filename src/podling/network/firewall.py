@@ -1,4 +1,4 @@
-"""The node's nftables table for its pods: traffic out of the cluster, and host ports into pods.
+"""The node's nftables tables for its pods: traffic out of the cluster, and host ports into pods.
 
 ``ruleset`` is pure and always renders the whole table, which one transaction puts in place of the old
 one: nothing in between can be seen, and a repeat changes nothing. The table is named by the cluster, so
@@ -9,22 +9,21 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterable
-from ipaddress import IPv4Network
+from typing import NamedTuple
 
+from podling.machinery.network_ranges import Network
+from podling.network import ipv6
+from podling.network.blocks import Blocks
 from podling.network.leases import Lease
 from podling.runtime.base import PortMapping, RuntimeFailure
 from podling.runtime.oci import commands
 
 _PROTOCOLS = ("tcp", "udp", "sctp")
 _ANY = ("", "0.0.0.0", "::")
-FAMILIES = ("ip", "bridge")
-"""``ruleset`` here writes the first, ``guard.ruleset`` the second; both tables have the same name."""
 
 
-def ruleset(
-    table: str, bridge: str, cluster: IPv4Network, subnet: IPv4Network, leases: Iterable[Lease]
-) -> str:
-    """Return the table as text for ``nft -f``.
+def ruleset(table: str, bridge: str, cluster: Network, subnet: Network, leases: Iterable[Lease]) -> str:
+    """Return the table of one family as text for ``nft -f``.
 
     * Pods' traffic to anywhere outside the cluster leaves with the node's address.
     * A host port is answered on the node's addresses from outside, from pods and from the node itself,
@@ -33,60 +32,93 @@ def ruleset(
     * Packets from pods to the node's loopback addresses are dropped unless they belong to a connection that
       the node itself translated (CVE-2020-8558; kube-proxy has the same rule): ``route_localnet``, which
       host ports on loopback need, would let them through.
+
+    IPv6 has no ``route_localnet``: the kernel itself drops what comes from a pod for ``::1``, and no packet
+    to ``::1`` leaves the node, so host ports do not answer there.
     """
-    known = list(leases)
-    jumps = "\n".join(f"    {line}" for line in _jumps(known))
-    own = ", ".join(f"{lease.address} . {lease.address}" for lease in known if lease.ports)
-    hairpin = f"    ip saddr . ip daddr {{ {own} }} masquerade\n" if own else ""
-    return f"""table ip {table} {{}}
-delete table ip {table}
-table ip {table} {{
+    family = "ip" if subnet.version == 4 else "ip6"
+    known = [target for lease in leases for target in _targets(lease, subnet.version)]
+    jumps = "\n".join(f"    {line}" for line in _jumps(known, family))
+    own = ", ".join(f"{address} . {address}" for address in dict.fromkeys(each.address for each in known))
+    hairpin = f"    {family} saddr . {family} daddr {{ {own} }} masquerade\n" if own else ""
+    local = "fib daddr type local jump hostports"
+    output = local if family == "ip" else f"ip6 daddr != ::1 {local}"
+    return f"""table {family} {table} {{}}
+delete table {family} {table}
+table {family} {table} {{
   chain hostports {{
 {jumps}
   }}
-  chain input {{
-    type filter hook input priority 0; policy accept;
-    iifname "{bridge}" ip daddr 127.0.0.0/8 ct state != {{ established, related }} ct status & dnat == 0 drop
-  }}
-  chain prerouting {{
+{_LOOPBACK_GUARD.format(bridge=bridge) if family == "ip" else ""}  chain prerouting {{
     type nat hook prerouting priority -100; policy accept;
-    fib daddr type local jump hostports
+    {local}
   }}
   chain output {{
     type nat hook output priority -100; policy accept;
-    fib daddr type local jump hostports
+    {output}
   }}
   chain postrouting {{
     type nat hook postrouting priority 100; policy accept;
-{hairpin}    oifname "{bridge}" ip saddr 127.0.0.0/8 masquerade
-    ip saddr {subnet} ip daddr != {cluster} oifname != "{bridge}" masquerade
+{hairpin}{_LOOPBACK_SOURCE.format(bridge=bridge) if family == "ip" else ""}\
+    {family} saddr {subnet} {family} daddr != {cluster} oifname != "{bridge}" masquerade
   }}
 }}
 """
 
 
-def _jumps(leases: list[Lease]) -> list[str]:
+_LOOPBACK_GUARD = """  chain input {{
+    type filter hook input priority 0; policy accept;
+    iifname "{bridge}" ip daddr 127.0.0.0/8 ct state != {{ established, related }} ct status & dnat == 0 drop
+  }}
+"""
+_LOOPBACK_SOURCE = """    oifname "{bridge}" ip saddr 127.0.0.0/8 masquerade
+"""
+
+
+class _Target(NamedTuple):
+    """One host port, and the pod's address of one family behind it."""
+
+    port: PortMapping
+    address: str
+
+
+def _targets(lease: Lease, version: int) -> list[_Target]:
+    """Return the host ports of a pod that are answered in one family."""
+    address = lease.address if version == 4 else lease.second
+    if not address:
+        return []
+    return [_Target(port, address) for port in lease.ports if _answers(port, version)]
+
+
+def _answers(port: PortMapping, version: int) -> bool:
+    """Return whether a host port is answered in one family: its address says so, or it has none."""
+    return port.host_ip in _ANY or (":" in port.host_ip) == (version == 6)
+
+
+def _jumps(known: list[_Target], family: str) -> list[str]:
     """One verdict map for each protocol and each address, so their number costs nothing."""
     targets: dict[tuple[str, str], list[str]] = {}
-    for lease in leases:
-        for port in lease.ports:
-            host = "" if port.host_ip in _ANY else port.host_ip
-            entry = f"{port.host_port} : {lease.address} . {port.container_port}"
-            targets.setdefault((port.protocol.lower(), host), []).append(entry)
+    for port, address in known:
+        host = "" if port.host_ip in _ANY else port.host_ip
+        entry = f"{port.host_port} : {address} . {port.container_port}"
+        targets.setdefault((port.protocol.lower(), host), []).append(entry)
     lines = []
     for (protocol, host), entries in sorted(targets.items(), key=lambda item: (item[0][1] == "", item[0])):
-        place = f"ip daddr {host} " if host else ""
-        lines.append(f"{place}dnat ip to {protocol} dport map {{ {', '.join(sorted(entries))} }}")
+        place = f"{family} daddr {host} " if host else ""
+        lines.append(f"{place}dnat {family} to {protocol} dport map {{ {', '.join(sorted(entries))} }}")
     return lines
 
 
-def check_ports(lease: Lease, others: Iterable[Lease]) -> None:
-    """Raise ``RuntimeFailure`` when a host port of ``lease`` is taken, or is none that can be given."""
+def check_ports(lease: Lease, others: Iterable[Lease], *, has_ipv6: bool = False) -> None:
+    """Raise ``RuntimeFailure`` when a host port of ``lease`` is taken, or is none that can be given.
+
+    ``has_ipv6``: whether pods have IPv6 addresses.
+    """
     taken = [port for other in others if other.sandbox_id != lease.sandbox_id for port in other.ports]
     for port in lease.ports:
         if port.protocol.lower() not in _PROTOCOLS:
             raise RuntimeFailure(f'host port {port.host_port}: unknown protocol "{port.protocol}"')
-        if ":" in port.host_ip and port.host_ip not in _ANY:
+        if ":" in port.host_ip and port.host_ip not in _ANY and not has_ipv6:
             raise RuntimeFailure(f"host port {port.host_port}: pods have no IPv6 here, {port.host_ip} is one")
         if any(_meet(port, other) for other in taken):
             raise RuntimeFailure(
@@ -117,23 +149,26 @@ def _forward_rules(bridge: str) -> list[list[str]]:
     return [["FORWARD", direction, bridge, "-j", "ACCEPT"] for direction in ("-i", "-o")]
 
 
-async def open_forwarding(bridge: str) -> None:
+_IPTABLES = {4: "iptables", 6: "ip6tables"}
+
+
+async def open_forwarding(bridge: str, version: int = 4) -> None:
     """Let pods' packets through a machine that forwards none by itself. Raises ``RuntimeFailure``."""
-    if shutil.which("iptables") is None:
+    program = _IPTABLES[version]
+    if shutil.which(program) is None:
         return
-    listed = await commands.run(["iptables", "-w", "-S", "FORWARD"], check=False)
+    listed = await commands.run([program, "-w", "-S", "FORWARD"], check=False)
     for rule in forward_rules(listed.output, bridge):
-        await commands.run(["iptables", "-w", "-I", *rule])
+        await commands.run([program, "-w", "-I", *rule])
 
 
 async def close_forwarding(bridge: str) -> None:
-    """Undo ``open_forwarding``; succeeds where nothing was done."""
-    if shutil.which("iptables") is None:
-        return
-    listed = await commands.run(["iptables", "-w", "-S", "FORWARD"], check=False)
-    for rule in _forward_rules(bridge):
-        if f"-A {' '.join(rule)}" in listed.output.splitlines():
-            await commands.run(["iptables", "-w", "-D", *rule])
+    """Undo ``open_forwarding`` for every family; succeeds where nothing was done."""
+    for program in filter(shutil.which, _IPTABLES.values()):
+        listed = await commands.run([program, "-w", "-S", "FORWARD"], check=False)
+        for rule in _forward_rules(bridge):
+            if f"-A {' '.join(rule)}" in listed.output.splitlines():
+                await commands.run([program, "-w", "-D", *rule])
 
 
 async def apply(text: str) -> None:
@@ -141,18 +176,32 @@ async def apply(text: str) -> None:
     await commands.run(["nft", "-f", "-"], stdin=text.encode(), deadline=30.0)
 
 
-async def listing(table: str) -> str:
+def families(blocks: Blocks) -> tuple[str, ...]:
+    """Return the families of the node's tables, all of one name.
+
+    ``ruleset`` here writes those of the IP layer, ``guard.ruleset`` that of the bridge.
+    """
+    return ("ip", "bridge") if blocks.ipv6 is None else ("ip", "ip6", "bridge")
+
+
+async def listing(table: str, blocks: Blocks) -> str:
     """Return the tables of this name as the kernel has them, without counters.
 
     Raises ``RuntimeFailure`` when one is missing or cannot be listed.
     """
     texts = [
         await commands.run(["nft", "-s", "list", "table", family, table], deadline=30.0)
-        for family in FAMILIES
+        for family in families(blocks)
     ]
     return "\n".join(text.output for text in texts)
 
 
+def removal(table: str, family: str) -> str:
+    """Return the text for ``nft -f`` that removes a table, also one that does not exist."""
+    return f"table {family} {table} {{}}\ndelete table {family} {table}\n"
+
+
 async def remove(table: str) -> None:
     """Remove the tables of this name; succeeds where there is none."""
-    await apply("".join(f"table {each} {table} {{}}\ndelete table {each} {table}\n" for each in FAMILIES))
+    every = ("ip", "ip6", "bridge") if ipv6.is_supported() else ("ip", "bridge")
+    await apply("".join(removal(table, each) for each in every))

@@ -13,14 +13,17 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
+from podling.network.blocks import Blocks
 from podling.runtime.base import PortMapping, RuntimeFailure
 
 
 class Lease(Struct, frozen=True, kw_only=True):
-    """One pod's address and the node's ports that lead to it."""
+    """One pod's addresses and the node's ports that lead to them."""
 
     sandbox_id: str
     address: str
+    second: str = ""
+    """The pod's IPv6 address; empty if it was started with one family."""
     ports: tuple[PortMapping, ...] = ()
 
 
@@ -73,14 +76,20 @@ class Leases:
     def get(self, sandbox_id: str) -> Lease | None:
         return self._by_sandbox.get(sandbox_id)
 
-    def take(self, subnet: IPv4Network, sandbox_id: str, ports: tuple[PortMapping, ...]) -> Lease:
-        """Lease an address; the same sandbox gets the same one again. Raises ``RuntimeFailure``."""
+    def take(self, blocks: Blocks, sandbox_id: str, ports: tuple[PortMapping, ...]) -> Lease:
+        """Lease an address of each family; the same sandbox gets the same ones again.
+
+        Raises ``RuntimeFailure``.
+        """
         before = self._by_sandbox.get(sandbox_id)
         if before is not None:
             return before
         leased = {lease.address for lease in self._by_sandbox.values()}
-        address = str(choose_address(subnet, leased, self._last))
-        lease = Lease(sandbox_id=sandbox_id, address=address, ports=ports)
+        chosen = choose_address(blocks.ipv4, leased, self._last)
+        address, second = str(chosen), blocks.second(chosen)
+        lease = Lease(
+            sandbox_id=sandbox_id, address=address, second="" if second is None else str(second), ports=ports
+        )
         self._by_sandbox[sandbox_id] = lease
         self._last = address
         (self._directory / address).write_bytes(msgspec.json.encode(lease))

@@ -52,10 +52,13 @@ _IFLA_INFO_KIND = 1
 _IFLA_INFO_DATA = 2
 _VETH_INFO_PEER = 1
 
+_NDA_DST = 1
 _NDA_LLADDR = 2
+_NUD_PERMANENT = 0x80
 _NUD_NOARP = 0x40
 _NTF_MASTER = 0x04
 
+_IFA_F_NODAD = 0x02
 _IFA_ADDRESS = 1
 _IFA_LOCAL = 2
 
@@ -167,9 +170,14 @@ def delete_link(name: str) -> Message:
 
 
 def add_address(index: int, address: bytes, prefix: int) -> Message:
-    """Give an interface an IPv4 or IPv6 address (packed); replaces nothing, repeats are fine."""
+    """Give an interface an IPv4 or IPv6 address (packed); replaces nothing, repeats are fine.
+
+    An IPv6 address counts at once, without a search for others that have it (duplicate address detection):
+    leases and ``guard`` make sure that none has.
+    """
     family = socket.AF_INET if len(address) == 4 else socket.AF_INET6
-    body = _ADDRESS.pack(family, prefix, 0, 0, index)
+    flags = _IFA_F_NODAD if family == socket.AF_INET6 else 0
+    body = _ADDRESS.pack(family, prefix, flags, 0, index)
     body += attribute(_IFA_LOCAL, address) + attribute(_IFA_ADDRESS, address)
     return Message(RTM_NEWADDR, _NLM_F_CREATE | _NLM_F_REPLACE, body, socket.inet_ntop(family, address))
 
@@ -188,6 +196,15 @@ def add_route(
         body += attribute(_RTA_DST, destination)
     body += attribute(_RTA_GATEWAY, gateway) + _number(_RTA_OIF, index)
     return Message(RTM_NEWROUTE, _NLM_F_CREATE | _NLM_F_REPLACE, body, "route")
+
+
+def add_neighbour(index: int, address: bytes, hardware: bytes) -> Message:
+    """Bind an address (packed) on an interface to a hardware address for good, so that none is searched."""
+    family = socket.AF_INET if len(address) == 4 else socket.AF_INET6
+    body = _NEIGHBOUR.pack(family, index, _NUD_PERMANENT, 0, 0)
+    body += attribute(_NDA_DST, address) + attribute(_NDA_LLADDR, hardware)
+    about = socket.inet_ntop(family, address)
+    return Message(RTM_NEWNEIGH, _NLM_F_CREATE | _NLM_F_REPLACE, body, about)
 
 
 class Netlink:
@@ -298,10 +315,11 @@ def is_up(name: str) -> bool:
 
 
 def has_address(address: bytes) -> bool:
-    """Return whether an IPv4 address (packed) belongs to this machine."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as probe:
+    """Return whether an IPv4 or IPv6 address (packed) belongs to this machine."""
+    family = socket.AF_INET if len(address) == 4 else socket.AF_INET6
+    with socket.socket(family, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as probe:
         try:
-            probe.bind((socket.inet_ntoa(address), 0))
+            probe.bind((socket.inet_ntop(family, address), 0))
         except OSError:
             return False
     return True

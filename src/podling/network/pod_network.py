@@ -20,14 +20,15 @@ import hashlib
 import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
-from ipaddress import IPv4Address, IPv4Network
+from ipaddress import IPv4Address, IPv4Network, IPv6Network
 from pathlib import Path
 
 from msgspec import Struct
 
 from podling import clock
 from podling.files import locks
-from podling.network import firewall, guard, subnets
+from podling.network import firewall, guard, ipv6, subnets
+from podling.network.blocks import Blocks, choose_second
 from podling.network.bridge import Bridge
 from podling.network.generation import generation
 from podling.network.leases import Lease, Leases, choose_subnet
@@ -66,6 +67,8 @@ class BridgeNetwork:
         cluster_id: names everything on the machine; two nodes on one machine have different ones.
         pool: the cluster's pod addresses, from which this node takes its subnet.
         subnet: the node's subnet, if it is not to be chosen (``spec.podCIDR``).
+        second_pool: the cluster's IPv6 pod addresses; None gives pods IPv4 addresses alone.
+        ipv6_first: the IPv6 address is the first of a pod.
     """
 
     def __init__(
@@ -75,11 +78,16 @@ class BridgeNetwork:
         *,
         pool: IPv4Network = DEFAULT_POOL,
         subnet: IPv4Network | None = None,
+        second_pool: IPv6Network | None = None,
+        ipv6_first: bool = False,
     ) -> None:
         self._state = state
         self._cluster_id = cluster_id
         self._pool = pool
         self._wanted = subnet
+        self._second_pool = second_pool
+        self._ipv6_first = ipv6_first
+        self._second: IPv6Network | None = None
         self._leases = Leases(state / "leases")
         self._names = Names.of(cluster_id)
         self._bridge = Bridge(self._names.bridge, cluster_id)
@@ -98,6 +106,11 @@ class BridgeNetwork:
         if self._subnet is None:
             raise RuntimeFailure(self._problem)
         return self._subnet
+
+    @property
+    def blocks(self) -> Blocks:
+        """The node's pod subnets of both families. Raises ``RuntimeFailure`` before ``start``."""
+        return Blocks(self.subnet, self._second)
 
     @property
     def gateway(self) -> IPv4Address:
@@ -157,7 +170,7 @@ class BridgeNetwork:
         """Return what another program deleted or changed; empty when everything is in place."""
         try:
             addresses = [lease.address for lease in self._leases.all()]
-            missing = await in_thread(lambda: self._bridge.missing(self.gateway, addresses))
+            missing = await in_thread(lambda: self._bridge.missing(self.blocks, addresses))
             return missing or await self._changed_rules()
         except (OSError, RuntimeFailure) as error:
             return f"the pod network cannot be checked: {error}"
@@ -171,13 +184,13 @@ class BridgeNetwork:
             if self._listing and current == self._generation:
                 return ""
             try:
-                listing = await firewall.listing(self._names.table)
+                listing = await firewall.listing(self._names.table, self.blocks)
             except RuntimeFailure as error:
                 return f"the nftables table {self._names.table} is missing: {str(error).splitlines()[0]}"
             if self._listing and listing != self._listing:
                 return f"the nftables table {self._names.table} was changed"
             self._generation, self._listing = current, listing
-            await firewall.open_forwarding(self._names.bridge)
+            await self._open_forwarding()
             return ""
 
     async def _repair(self) -> None:
@@ -192,9 +205,11 @@ class BridgeNetwork:
     def _set_up(self) -> None:
         self._subnet = self._chosen_subnet()
         subnets.reserve(self._cluster_id, self._subnet, self._state)
+        if self._second_pool is not None:
+            self._second = self._chosen_second(self._second_pool, self._subnet)
+            subnets.reserve(self._cluster_id, self._second, self._state)
         self._mtu = uplink_mtu()
-        addresses = [lease.address for lease in self._leases.all()]
-        self._bridge.set_up(self.gateway, self.subnet, self._mtu, addresses)
+        self._bridge.set_up(self.blocks, self._mtu, self._leases.all())
 
     def _load_leases(self) -> None:
         self._state.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -213,13 +228,29 @@ class BridgeNetwork:
         ):  # cut off while it was written: no pod has an address yet
             return IPv4Network(file.read_text().strip())
         routes = [route.network for route in machine_routes() if isinstance(route.network, IPv4Network)]
-        taken = [*routes, *subnets.reserved_by_others(self._cluster_id)]
+        reserved = subnets.reserved_by_others(self._cluster_id)
+        taken = [*routes, *(each for each in reserved if isinstance(each, IPv4Network))]
         chosen = choose_subnet(self._pool, NODE_PREFIX, taken)
-        try:
-            file.write_text(f"{chosen}\n")
-        except OSError:
-            file.unlink(missing_ok=True)
-            raise
+        _write_whole(file, f"{chosen}\n")
+        return chosen
+
+    def _chosen_second(self, pool: IPv6Network, first: IPv4Network) -> IPv6Network:
+        """Return the IPv6 subnet of the last run, else a free one, which is remembered.
+
+        Raises ``RuntimeFailure`` where the kernel has no IPv6, or none is free.
+        """
+        if not ipv6.is_supported():
+            raise RuntimeFailure(f"the kernel has no IPv6, which the pod network {pool} needs")
+        file = self._state / "subnet6"
+        with suppress(FileNotFoundError, ValueError):
+            found = IPv6Network(file.read_text().strip())
+            if found.subnet_of(pool):
+                return found
+        routes = (route.network for route in machine_routes())
+        taken = [*routes, *subnets.reserved_by_others(self._cluster_id)]
+        others = [each for each in taken if isinstance(each, IPv6Network)]
+        chosen = choose_second(pool, self._pool, first, others)
+        _write_whole(file, f"{chosen}\n")
         return chosen
 
     def _tear_down(self) -> None:
@@ -227,18 +258,28 @@ class BridgeNetwork:
             self._bridge.disconnect(lease.address)
             self._leases.give_back(lease.sandbox_id)
         self._bridge.delete()
-        (self._state / "subnet").unlink(missing_ok=True)
+        for file in ("subnet", "subnet6"):
+            (self._state / file).unlink(missing_ok=True)
         subnets.release(self._cluster_id)
 
     async def _open_firewall(self) -> None:
-        await self._write_rules(guard.ruleset(self._names.table, self._cluster_id, self.subnet))
-        await firewall.open_forwarding(self._names.bridge)
+        await self._write_rules(guard.ruleset(self._names.table, self._cluster_id, self.blocks))
+        await self._open_forwarding()
+
+    async def _open_forwarding(self) -> None:
+        for version in (4, 6) if self._second is not None else (4,):
+            await firewall.open_forwarding(self._names.bridge, version)
 
     async def _write_rules(self, also: str = "") -> None:
         async with self._writing:
             self._listing = ""
             names, leases = self._names, self._leases.all()
             rules = firewall.ruleset(names.table, names.bridge, self._pool, self.subnet, leases)
+            if self._second is not None and self._second_pool is not None:
+                pool, second = self._second_pool, self._second
+                rules += firewall.ruleset(names.table, names.bridge, pool, second, leases)
+            elif also and ipv6.is_supported():  # an earlier run may have had both families
+                rules += firewall.removal(names.table, "ip6")
             await firewall.apply(also + rules)
 
     # ---- pods
@@ -249,18 +290,20 @@ class BridgeNetwork:
         if self._rules is not None:  # no pod sends anything before the rules are there
             await asyncio.shield(self._rules)
         wanted = Lease(sandbox_id=sandbox_id, address="", ports=spec.port_mappings)
-        firewall.check_ports(wanted, self._leases.all())
-        lease = self._leases.take(self.subnet, sandbox_id, spec.port_mappings)
+        firewall.check_ports(wanted, self._leases.all(), has_ipv6=self._second is not None)
+        lease = self._leases.take(self.blocks, sandbox_id, spec.port_mappings)
         try:
             await in_thread(
-                lambda: self._bridge.connect(lease.address, self.gateway, self._mtu, namespace),
+                lambda: self._bridge.connect(lease, self.blocks, self._mtu, namespace),
                 undo=wait_for_end,
             )
         except OSError as error:
             raise RuntimeFailure(f"the pod's network cannot be made: {error}") from error
         if lease.ports:
             await self._write_rules()
-        return (lease.address,)
+        if not lease.second:
+            return (lease.address,)
+        return (lease.second, lease.address) if self._ipv6_first else (lease.address, lease.second)
 
     async def detach(self, sandbox_id: str, namespace: Path) -> None:
         lease = self._leases.get(sandbox_id)
@@ -273,6 +316,15 @@ class BridgeNetwork:
         self._leases.give_back(sandbox_id)
         if lease.ports:
             await self._write_rules()
+
+
+def _write_whole(file: Path, text: str) -> None:
+    """Write a file, or leave none: half a file on a full disk would be another subnet."""
+    try:
+        file.write_text(text)
+    except OSError:
+        file.unlink(missing_ok=True)
+        raise
 
 
 def uplink_mtu() -> int:

@@ -10,34 +10,44 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
-from ipaddress import IPv4Network
+from ipaddress import ip_network
 from pathlib import Path
 
+from podling.machinery.network_ranges import Network
+
 DIRECTORY = Path("/run/podling-subnets")
+_IPV6 = ".ipv6"
 
 
-def reserve(name: str, subnet: IPv4Network, state: Path, directory: Path = DIRECTORY) -> None:
-    """Keep ``subnet`` for the node ``name`` as long as ``state`` exists. Raises ``OSError``."""
+def reserve(name: str, subnet: Network, state: Path, directory: Path = DIRECTORY) -> None:
+    """Keep ``subnet`` for the node ``name`` as long as ``state`` exists, in place of its last one of the same
+    family. Raises ``OSError``."""
     directory.mkdir(mode=0o700, exist_ok=True)
-    fresh = directory / f".{name}"
+    file = directory / _file_name(name, subnet.version)
+    fresh = directory / f".{file.name}"
     fresh.write_bytes(f"{subnet}\n".encode() + os.fsencode(state))
-    fresh.replace(directory / name)
+    fresh.replace(file)
+
+
+def _file_name(name: str, version: int) -> str:
+    return name if version == 4 else f"{name}{_IPV6}"
 
 
 def release(name: str, directory: Path = DIRECTORY) -> None:
-    """Give the subnet of the node ``name`` up. Raises ``OSError``."""
-    (directory / name).unlink(missing_ok=True)
+    """Give the subnets of the node ``name`` up. Raises ``OSError``."""
+    for version in (4, 6):
+        (directory / _file_name(name, version)).unlink(missing_ok=True)
 
 
-def reserved_by_others(name: str, directory: Path = DIRECTORY) -> list[IPv4Network]:
+def reserved_by_others(name: str, directory: Path = DIRECTORY) -> list[Network]:
     """Return the subnets of all nodes but ``name``. Raises ``OSError``."""
     found = []
     with suppress(FileNotFoundError):
         for file in sorted(directory.iterdir()):
-            if file.name == name or file.name.startswith("."):
+            if file.name.removesuffix(_IPV6) == name or file.name.startswith("."):
                 continue
             subnet, _, state = file.read_bytes().partition(b"\n")
             with suppress(ValueError):
                 if os.path.exists(state):
-                    found.append(IPv4Network(subnet.decode()))
+                    found.append(ip_network(subnet.decode()))
     return found

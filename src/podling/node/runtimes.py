@@ -6,7 +6,7 @@ import asyncio
 import logging
 import sys
 from contextlib import suppress
-from ipaddress import IPv4Network
+from ipaddress import IPv4Network, IPv6Network
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -64,8 +64,15 @@ def pod_network(plan: NodePlan) -> BridgeNetwork | None:
         return None
     from podling.network.pod_network import DEFAULT_POOL, BridgeNetwork
 
-    pool = next((block for block in plan.pod_ranges if isinstance(block, IPv4Network)), DEFAULT_POOL)
-    return BridgeNetwork(plan.state / "network", plan.identity, pool=pool)
+    first = next((block for block in plan.pod_ranges if isinstance(block, IPv4Network)), DEFAULT_POOL)
+    second = next((block for block in plan.pod_ranges if isinstance(block, IPv6Network)), None)
+    return BridgeNetwork(
+        plan.state / "network",
+        plan.identity,
+        pool=first,
+        second_pool=second,
+        ipv6_first=plan.pod_ranges[0] == second,
+    )
 
 
 def make_runtime(plan: NodePlan, images: ImageStore, network: BridgeNetwork | None = None) -> Runtime:

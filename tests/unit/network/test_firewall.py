@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from ipaddress import IPv4Network
+from ipaddress import IPv4Network, IPv6Network
 
 import pytest
+from msgspec.structs import replace
 
 from podling.network.firewall import check_ports, forward_rules, ruleset
 from podling.network.leases import Lease
@@ -49,6 +50,37 @@ def test_a_host_port_on_one_address_comes_before_those_on_all() -> None:
     assert one < rules.index("    dnat ip to tcp dport map { 80 : 10.88.3.2 . 80 }")
 
 
+SECOND_POOL, SECOND = IPv6Network("fd00:88::/48"), IPv6Network("fd00:88:0:3::/64")
+
+
+def text6(*leases: Lease) -> str:
+    return ruleset("podling_x", "pl-x", SECOND_POOL, SECOND, leases)
+
+
+def test_pods_leave_the_cluster_with_the_nodes_ipv6_address() -> None:
+    rules = text6()
+    assert rules.startswith("table ip6 podling_x {}\ndelete table ip6 podling_x\ntable ip6 podling_x {\n")
+    assert 'ip6 saddr fd00:88:0:3::/64 ip6 daddr != fd00:88::/48 oifname != "pl-x" masquerade' in rules
+    assert "127.0.0.0/8" not in rules
+
+
+FAMILIES = [("", True, True), ("0.0.0.0", True, True), ("::", True, True), ("192.0.2.2", True, False),
+            ("2001:db8::2", False, True)]  # fmt: skip
+
+
+@pytest.mark.parametrize(("host", "first", "second"), FAMILIES)
+def test_host_port_is_answered_in_the_families_of_its_address(host: str, first: bool, second: bool) -> None:
+    leases = [replace(lease("a", port(8080, host_ip=host)), second="fd00:88:0:3::2")]
+    assert ("8080 : 10.88.3.2 . 80" in text(*leases)) == first
+    rules = text6(*leases)
+    assert ("8080 : fd00:88:0:3::2 . 80" in rules) == second
+    assert ("ip6 saddr . ip6 daddr { fd00:88:0:3::2 . fd00:88:0:3::2 } masquerade" in rules) == second
+
+
+def test_host_port_of_a_pod_without_ipv6_is_answered_in_ipv4_alone() -> None:
+    assert "dnat" not in text6(lease("a", port(8080)))
+
+
 def test_the_same_leases_give_the_same_text() -> None:
     leases = [lease("a", port(1)), lease("b", port(2), address="10.88.3.3")]
     assert text(*leases) == text(*leases)
@@ -81,6 +113,7 @@ def test_a_pod_does_not_meet_itself_and_unknown_protocols_are_named() -> None:
         check_ports(lease("a", port(80, protocol="ICMP")), [])
     with pytest.raises(RuntimeFailure, match="pods have no IPv6 here"):
         check_ports(lease("a", port(80, host_ip="fd00::1")), [])
+    check_ports(lease("a", port(80, host_ip="fd00::1")), [], has_ipv6=True)
 
 
 INTO, OUT = ["FORWARD", "-i", "pl-x", "-j", "ACCEPT"], ["FORWARD", "-o", "pl-x", "-j", "ACCEPT"]

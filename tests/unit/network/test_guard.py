@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from ipaddress import IPv4Address, IPv4Network
+from ipaddress import IPv4Address, IPv4Network, IPv6Network
 
+from podling.network.blocks import Blocks
 from podling.network.guard import hardware_address, port_name, ruleset
 
 SUBNET = IPv4Network("10.88.3.0/24")
+ONE, BOTH = Blocks(SUBNET), Blocks(SUBNET, IPv6Network("fd00:88:0:3::/64"))
 
 
 def test_hardware_address_follows_from_ip_address() -> None:
@@ -20,7 +22,7 @@ def test_port_names_fit_and_differ_by_cluster_and_address() -> None:
 
 
 def test_every_address_but_the_gateway_is_bound_to_its_port() -> None:
-    text = ruleset("podling_x", "one", SUBNET)
+    text = ruleset("podling_x", "one", ONE)
     for address in list(SUBNET.hosts())[1:]:
         entry = f'"{port_name("one", address)}" . {hardware_address(address).hex(":")} . {address}'
         assert text.count(entry) == 1
@@ -30,4 +32,21 @@ def test_every_address_but_the_gateway_is_bound_to_its_port() -> None:
 
 def test_table_is_replaced_in_one_transaction() -> None:
     start = "table bridge podling_x {}\ndelete table bridge podling_x\ntable bridge podling_x {\n"
-    assert ruleset("podling_x", "one", SUBNET).startswith(start)
+    assert ruleset("podling_x", "one", ONE).startswith(start)
+
+
+def test_pods_with_two_families_are_bound_to_both_addresses() -> None:
+    text = ruleset("podling_x", "one", BOTH)
+    for address in list(SUBNET.hosts())[1:]:
+        entry = (
+            f'"{port_name("one", address)}" . {hardware_address(address).hex(":")} . {BOTH.second(address)}'
+        )
+        assert text.count(entry) == 1
+    assert "iifname . ether saddr . ip6 saddr @pods6 goto packet6_from_pod" in text
+    assert "icmpv6 type 133-137 drop" in text
+
+
+def test_pods_with_one_family_send_no_ipv6() -> None:
+    text = ruleset("podling_x", "one", ONE)
+    assert "ip6" not in text
+    assert text.count("drop") == 4

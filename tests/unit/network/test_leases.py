@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from ipaddress import IPv4Network
+from ipaddress import IPv4Network, IPv6Network
 from pathlib import Path
 
 import pytest
 
+from podling.network.blocks import Blocks
 from podling.network.leases import Leases, choose_address, choose_subnet
 from podling.network.pod_network import Names
 from podling.runtime.base import PortMapping, RuntimeFailure
@@ -53,9 +54,9 @@ def test_leases_are_kept_until_given_back(tmp_path: Path) -> None:
     leases = Leases(tmp_path)
     leases.load()
     ports = (PortMapping(container_port=80, host_port=8080),)
-    first = leases.take(SUBNET, "one", ports)
-    assert leases.take(SUBNET, "one", ()) == first, "asking again gives the same"
-    second = leases.take(SUBNET, "two", ())
+    first = leases.take(Blocks(SUBNET), "one", ports)
+    assert leases.take(Blocks(SUBNET), "one", ()) == first, "asking again gives the same"
+    second = leases.take(Blocks(SUBNET), "two", ())
     assert first.address != second.address
 
     again = Leases(tmp_path)
@@ -66,12 +67,25 @@ def test_leases_are_kept_until_given_back(tmp_path: Path) -> None:
     assert [file.name for file in tmp_path.iterdir()] == [second.address]
 
 
+def test_lease_has_an_address_of_each_family_of_its_start(tmp_path: Path) -> None:
+    leases = Leases(tmp_path)
+    leases.load()
+    both = Blocks(SUBNET, IPv6Network("fd00:88:0:3::/64"))
+    one = leases.take(Blocks(SUBNET), "one", ())
+    two = leases.take(both, "two", ())
+    assert (one.address, one.second) == ("10.88.3.2", "")
+    assert (two.address, two.second) == ("10.88.3.3", "fd00:88:0:3::3")
+    again = Leases(tmp_path)
+    again.load()
+    assert again.take(both, "one", ()) == one, "a pod that runs keeps the addresses that it has"
+
+
 def test_a_lease_cut_off_while_being_written_is_none(tmp_path: Path) -> None:
     (tmp_path / "10.88.3.2").write_text('{"sandbox_id": "on')
     leases = Leases(tmp_path)
     leases.load()
     assert leases.all() == ()
-    assert leases.take(SUBNET, "one", ()).address == "10.88.3.2"
+    assert leases.take(Blocks(SUBNET), "one", ()).address == "10.88.3.2"
 
 
 def test_names_are_short_and_the_clusters_own() -> None:

@@ -11,6 +11,7 @@ from podling.network.netlink import (
     _answers,
     add_address,
     add_forwarding_entry,
+    add_neighbour,
     add_route,
     add_veth,
     attribute,
@@ -63,6 +64,22 @@ def test_an_address_and_a_route() -> None:
     assert route.body[0] == socket.AF_INET
     assert struct.unpack_from("=I", route.body, 8) == (4,)
     assert attributes(route.body[12:]) == {5: packed, 4: struct.pack("=I", 2)}
+
+
+def test_ipv6_address_counts_at_once() -> None:
+    packed = socket.inet_pton(socket.AF_INET6, "fd00::2")
+    message = add_address(2, packed, 128)
+    no_search = 0x02
+    assert message.body[:8] == bytes((socket.AF_INET6, 128, no_search, 0)) + struct.pack("=I", 2)
+    assert attributes(message.body[8:]) == {1: packed, 2: packed}
+
+
+def test_neighbour_is_bound_for_good() -> None:
+    packed = socket.inet_pton(socket.AF_INET6, "fd00::2")
+    message = add_neighbour(7, packed, b"\x0a\x58\1\2\3\4")
+    family, index, state, flags, _ = struct.unpack_from("=BxxxiHBB", message.body)
+    assert (family, index, state, flags) == (socket.AF_INET6, 7, 0x80, 0)
+    assert attributes(message.body[12:]) == {1: packed, 2: b"\x0a\x58\1\2\3\4"}
 
 
 def test_the_kernels_answers_are_read() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ipaddress import IPv4Network
+from ipaddress import IPv4Network, IPv6Network
 from pathlib import Path
 
 from podling.network.subnets import release, reserve, reserved_by_others
@@ -22,6 +22,16 @@ def test_subnets_of_other_nodes_are_reserved(tmp_path: Path) -> None:
     release("second", directory)
     release("second", directory)
     assert reserved_by_others("third", directory) == [FIRST]
+
+
+def test_node_reserves_a_subnet_of_each_family(tmp_path: Path) -> None:
+    directory, ipv6 = tmp_path / "subnets", IPv6Network("fd00:88::/64")
+    for subnet in (FIRST, ipv6):
+        reserve("one", subnet, tmp_path, directory)
+    assert reserved_by_others("one", directory) == []
+    assert reserved_by_others("two", directory) == [FIRST, ipv6]
+    release("one", directory)
+    assert reserved_by_others("two", directory) == []
 
 
 def test_reservation_of_vanished_node_is_ignored(tmp_path: Path) -> None:
