@@ -266,9 +266,11 @@ def test_run_shows_each_warning_of_the_api_once(cluster: RealCluster, tmp_path: 
     paths = [tmp_path / f"{name}.json" for name in ("one", "two")]
     for path in paths:
         service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": path.stem}}
-        path.write_text(json.dumps({**service, "spec": {"ports": [{"port": 80}]}}))
+        path.write_text(
+            json.dumps({**service, "spec": {"ports": [{"port": 80}], "externalIPs": ["192.0.2.99"]}})
+        )
     done = cluster.podling("run", *map(str, paths))
     assert done.code == 0
     line = one_line(done.err)
-    assert line.startswith("Warning: spec.type: ClusterIP: this cluster has no service proxy yet")
+    assert line.startswith("Warning: spec.externalIPs is deprecated")
     cluster.kubectl("delete", "service", "one", "two")

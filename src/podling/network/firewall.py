@@ -205,3 +205,21 @@ async def remove(table: str) -> None:
     """Remove the tables of this name; succeeds where there is none."""
     every = ("ip", "ip6", "bridge") if ipv6.is_supported() else ("ip", "bridge")
     await apply("".join(removal(table, each) for each in every))
+
+
+def parts(listing: str, table: str) -> list[tuple[str, str]]:
+    """Return family and name of the tables of a node's other components (``listing``: nft's list of tables).
+
+    Their names begin with ``table`` and an underscore.
+    """
+    found = [line.split() for line in listing.splitlines()]
+    return [(words[1], words[2]) for words in found if len(words) == 3 and words[2].startswith(f"{table}_")]
+
+
+async def remove_parts(table: str) -> None:
+    """Remove the tables of the components beside the pod network: Services, policies. Raises
+    ``RuntimeFailure``."""
+    listed = await commands.run(["nft", "list", "tables"])
+    text = "".join(f"delete table {family} {name}\n" for family, name in parts(listed.output, table))
+    if text:
+        await apply(text)

@@ -147,6 +147,7 @@ class BridgeNetwork:
         await remove_all(
             "the pod network",
             firewall.remove(self._names.table),
+            firewall.remove_parts(self._names.table),
             firewall.close_forwarding(self._names.bridge),
             in_thread(self._tear_down),
         )

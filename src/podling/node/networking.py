@@ -16,10 +16,15 @@ from typing import Any
 from msgspec import structs
 
 from podling.api.core_v1 import Node, Service
+from podling.api.discovery_v1 import EndpointSlice
 from podling.client.base import Client
 from podling.client.events import EventRecorder
+from podling.client.informer import Transform
 from podling.client.informer_factory import InformerFactory
-from podling.network.pod_network import BridgeNetwork
+from podling.network.pod_network import BridgeNetwork, Names
+from podling.network.services.base_rules import service_table
+from podling.network.services.endpoint_slices import slice_record
+from podling.network.services.service_proxy import ProxySettings, ServiceProxy
 from podling.node.runtimes import NodePlan
 from podling.supervisor import Supervisor, Work
 
@@ -34,14 +39,30 @@ class NodeNetworking:
         self._client = client
         self._network = network
         self._recorder = recorder
-        self.informers = InformerFactory(client, {Node: without_managers, Service: without_managers})
+        transforms: dict[type[Any], Transform[Any]] = {
+            Node: without_managers,
+            Service: without_managers,
+            EndpointSlice: slice_record,
+        }
+        self.informers = InformerFactory(client, transforms)
         self._running = Supervisor()
 
     def start(self) -> None:
         """Start every loop. None of them delays the node: each waits for what it reads."""
-        loops: dict[str, Work] = {"informers": self.informers.run}
+        loops: dict[str, Work] = {"informers": self.informers.run, "services": self._service_proxy().run}
         for name, work in loops.items():
             self._running.keep_running(f"network/{name}", work, self._plan.name)
+
+    def _service_proxy(self) -> ServiceProxy:
+        names = Names.of(self._plan.identity)
+        settings = ProxySettings(self._plan.name, service_table(names), names.bridge)
+        return ServiceProxy(self._client, self.informers, settings, self._subnets, self._recorder)
+
+    def _subnets(self) -> dict[str, str]:
+        """Return the addresses of the node's pods by family, as nftables calls them."""
+        blocks = self._network.blocks
+        found = {"ip": str(blocks.ipv4)}
+        return {**found, "ip6": str(blocks.ipv6)} if blocks.ipv6 is not None else found
 
     async def close(self) -> None:
         await self._running.close()

@@ -13,20 +13,6 @@ from podling.apiserver.kinds.networking.service_addresses import EXTERNAL_NAME, 
 from podling.apiserver.kinds.networking.service_validation import SPEC, TOPOLOGY_HINTS, TOPOLOGY_MODE
 
 
-def is_forwarded(service: Service) -> bool:
-    """Return whether the service has a cluster IP, which a proxy must forward to its pods."""
-    spec = service.spec
-    return spec.type != EXTERNAL_NAME and spec.cluster_ip != HEADLESS
-
-
-def forwarding_warnings(service: Service) -> list[str]:
-    """Return the warning of a service that this cluster does not forward."""
-    if not is_forwarded(service):
-        return []
-    text = "this cluster has no service proxy yet, so nothing forwards connections to the service; use the"
-    return [f"spec.type: {service.spec.type}: {text} addresses of its pods"]
-
-
 def service_warnings(service: Service) -> Iterator[str]:
     spec = service.spec
     headless = spec.type == "ClusterIP" and spec.cluster_ip == HEADLESS

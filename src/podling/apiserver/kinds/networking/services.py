@@ -32,8 +32,6 @@ from podling.apiserver.kinds.networking.service_validation import (
     validate_service_status,
 )
 from podling.apiserver.kinds.networking.service_warnings import (
-    forwarding_warnings,
-    is_forwarded,
     service_warnings,
 )
 from podling.machinery import names
@@ -101,8 +99,7 @@ class ServiceRules(KindRules[Service]):
         return validate_service_change(new, old)
 
     def warnings(self, obj: Service, old: Service | None, context: Context) -> list[str]:
-        forwarding = [] if old is not None and is_forwarded(old) else forwarding_warnings(obj)
-        return [*forwarding, *service_warnings(obj)]
+        return list(service_warnings(obj))
 
     def status_warnings(self, obj: Service) -> list[str]:
         return load_balancer_warnings([point.ip for point in obj.status.load_balancer.ingress])

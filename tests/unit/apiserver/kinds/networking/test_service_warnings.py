@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from podling.api.core_v1 import Service
-from podling.apiserver.kinds.common.base import Context
 from podling.apiserver.kinds.networking.service_warnings import service_warnings
-from tests.support.manifests import NOW, created, obj, rules
+from tests.support.manifests import created, obj
 
 LATER = "will be considered invalid in a future Kubernetes release: use"
 SERVICES: list[tuple[str, list[str]]] = [
@@ -58,35 +55,6 @@ SERVICES: list[tuple[str, list[str]]] = [
 def test_fields_of_service_without_effect_warn(text: str, expected: list[str]) -> None:
     service = created(obj(Service, f"spec: {{ports: [{{port: 80}}], {text}}}"))
     assert list(service_warnings(service)) == expected
-
-
-def warnings_of(thing: Any, old: Any = None) -> list[str]:
-    return rules(type(thing)).warnings(thing, old, Context(NOW))
-
-
-@pytest.mark.parametrize(
-    ("before", "after", "warned"),
-    [
-        (None, "clusterIP: 10.96.0.7", "ClusterIP"),
-        (None, "type: NodePort", "NodePort"),
-        (None, "type: LoadBalancer", "LoadBalancer"),
-        (None, "clusterIP: None", ""),
-        (None, "type: ExternalName, externalName: a.example.com", ""),
-        ("clusterIP: 10.96.0.7", "type: NodePort", ""),
-        ("type: ExternalName, externalName: a.example.com", "type: ClusterIP", "ClusterIP"),
-    ],
-)
-def test_service_that_becomes_forwarded_warns_that_nothing_forwards(
-    before: str | None, after: str, warned: str
-) -> None:
-    old, new = (
-        text and created(obj(Service, f"spec: {{ports: [{{port: 80}}], {text}}}")) for text in (before, after)
-    )
-    expected = [
-        f"spec.type: {warned}: this cluster has no service proxy yet, so nothing forwards connections to the "
-        "service; use the addresses of its pods"
-    ]
-    assert warnings_of(new, old) == (expected if warned else [])
 
 
 def test_deprecated_annotation_of_service_warns() -> None:

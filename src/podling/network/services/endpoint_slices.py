@@ -1,0 +1,120 @@
+"""EndpointSlices as small records, and the endpoints of a port that follow from them. Pure.
+
+A cluster may have ten times as many endpoints as Services, so the informer holds these records and not the
+objects. Upstream: ``pkg/proxy/endpointslicecache.go``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from msgspec import Struct
+
+from podling.api.discovery_v1 import Endpoint, EndpointSlice
+from podling.api.meta_v1 import ObjectMeta
+from podling.network.services import addresses
+
+SERVICE_NAME = "kubernetes.io/service-name"
+PROXY_NAME = "service.kubernetes.io/service-proxy-name"
+HEADLESS = "service.kubernetes.io/headless"
+_ADDRESS_FAMILIES = {"IPv4": "ip", "IPv6": "ip6"}
+
+
+class EndpointRecord(Struct, frozen=True, gc=False):
+    """One endpoint without its port."""
+
+    address: bytes
+    ready: bool
+    serving: bool
+    terminating: bool
+    node: str
+    zone_hints: tuple[str, ...] = ()
+    node_hints: tuple[str, ...] = ()
+
+
+class SlicePort(Struct, frozen=True, gc=False):
+    name: str
+    protocol: str
+    port: int
+
+
+class SliceRecord(Struct, frozen=True):
+    """The part of an EndpointSlice that is held. ``service`` is empty if it does not concern the proxy."""
+
+    metadata: ObjectMeta
+    service: str
+    family: str
+    ports: tuple[SlicePort, ...]
+    endpoints: tuple[EndpointRecord, ...]
+    kind: str = "EndpointSlice"
+    api_version: str = "discovery.k8s.io/v1"
+
+
+class PortEndpoint(Struct, frozen=True, gc=False):
+    """An endpoint of one port: ``target`` is its address and port."""
+
+    target: bytes
+    is_local: bool
+    endpoint: EndpointRecord
+
+
+def slice_record(found: EndpointSlice) -> SliceRecord:
+    """Return the record of a slice: the transform of the informer."""
+    metadata = found.metadata
+    family = _ADDRESS_FAMILIES.get(found.address_type, "")
+    mine = bool(family) and PROXY_NAME not in metadata.labels and HEADLESS not in metadata.labels
+    return SliceRecord(
+        metadata=ObjectMeta(
+            name=metadata.name,
+            namespace=metadata.namespace,
+            uid=metadata.uid,
+            resource_version=metadata.resource_version,
+        ),
+        service=metadata.labels.get(SERVICE_NAME, "") if mine else "",
+        family=family,
+        ports=tuple(
+            SlicePort(port.name or "", port.protocol or "TCP", port.port) for port in found.ports if port.port
+        )
+        if mine
+        else (),
+        endpoints=tuple(filter(None, (_endpoint(each, family) for each in found.endpoints))) if mine else (),
+    )
+
+
+def _endpoint(found: Endpoint, family: str) -> EndpointRecord | None:
+    """Return an endpoint by its first address: an endpoint's addresses are equal to each other."""
+    address = addresses.packed(found.addresses[0], family) if found.addresses else None
+    if address is None:
+        return None
+    conditions, hints = found.conditions, found.hints
+    return EndpointRecord(
+        address=address,
+        ready=conditions.ready is not False,
+        serving=conditions.serving is not False,
+        terminating=bool(conditions.terminating),
+        node=found.node_name or "",
+        zone_hints=tuple(each.name for each in hints.for_zones) if hints else (),
+        node_hints=tuple(each.name for each in hints.for_nodes) if hints else (),
+    )
+
+
+def endpoints_of(
+    slices: Iterable[SliceRecord], family: str, name: str, protocol: str, node: str
+) -> tuple[PortEndpoint, ...]:
+    """Return the endpoints of a Service's port in the order of their addresses, each target once.
+
+    A target that several slices have counts as local if one of them says so.
+    """
+    found: dict[bytes, PortEndpoint] = {}
+    for each in slices:
+        if each.family != family:
+            continue
+        for port in each.ports:
+            if (port.name, port.protocol) != (name, protocol):
+                continue
+            for endpoint in each.endpoints:
+                target = addresses.target(endpoint.address, port.port)
+                is_local = endpoint.node == node
+                if target not in found or is_local:
+                    found[target] = PortEndpoint(target, is_local, endpoint)
+    return tuple(found[target] for target in sorted(found))

@@ -1,0 +1,208 @@
+"""The loop of the service proxy: what changes in the API reaches the kernel at once.
+
+Handlers of the informers only note which Service changed. The loop takes all that is noted, computes the
+rules of those Services, and commits one transaction for each family of addresses; changes that come meanwhile
+are the next transaction. Every few seconds it looks whether another program changed the tables.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
+from typing import cast
+
+from msgspec import Struct
+
+from podling import clock
+from podling.api.core_v1 import Node, ObjectReference, Service
+from podling.api.discovery_v1 import EndpointSlice
+from podling.client.base import Client, Key
+from podling.client.events import EventRecorder
+from podling.client.informer import Informer
+from podling.client.informer_factory import InformerFactory
+from podling.network.generation import generation
+from podling.network.services import addresses, service_ports
+from podling.network.services.base_rules import Place
+from podling.network.services.endpoint_slices import SliceRecord
+from podling.network.services.kernel_table import KernelTable
+from podling.network.services.rendering import NodeView, render
+from podling.network.services.rules import NOTHING, ServiceRules
+from podling.network.services.service_ports import ServiceRecord
+from podling.runtime.oci.threads import in_thread
+from podling.supervisor import Supervisor
+
+logger = logging.getLogger(__name__)
+
+CHECK_SECONDS = 5.0
+"""Interval of the look whether another program changed any rule."""
+_AT_ONCE = 100
+"""Services whose rules are computed in one turn of the event loop."""
+_ZONE = "topology.kubernetes.io/zone"
+_BY_SERVICE = "service"
+
+
+class ProxySettings(Struct, frozen=True):
+    """The node that the proxy works for, and its names in the kernel."""
+
+    node: str
+    table: str
+    """The common name of the tables."""
+    bridge: str
+
+
+class ServiceProxy:
+    """The proxy of one node.
+
+    Args:
+        subnets: returns the addresses of the node's pods by family; raises ``RuntimeFailure`` while the pod
+            network is not there.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        informers: InformerFactory,
+        settings: ProxySettings,
+        subnets: Callable[[], Mapping[str, str]],
+        recorder: EventRecorder,
+    ) -> None:
+        self._settings = settings
+        self._subnets = subnets
+        self._recorder = recorder
+        self._services: Informer[Service] = informers.informer(Service)
+        kind = cast("type[SliceRecord]", EndpointSlice)
+        self._slices = informers.informer(kind)
+        self._slices.add_indexer(_BY_SERVICE, _service_of)
+        self._nodes: Informer[Node] = Informer(client, Node, field_selector=f"metadata.name={settings.node}")
+        self._tables: dict[str, KernelTable] = {}
+        self._view = NodeView(name=settings.node)
+        self._dirty: set[Key] = set()
+        self._wake = asyncio.Event()
+        self._generation = 0
+        self._next_check = 0.0
+        self._services.add_handler(self._note, lambda _, new: self._note(new), self._note)
+        self._slices.add_handler(self._note_slice, self._note_slices, self._note_slice)
+        self._nodes.add_handler(self._note_node, lambda _, new: self._note_node(new))
+
+    # ---- notes
+
+    def _note(self, service: Service) -> None:
+        self._mark((Key(service.metadata.namespace or "", service.metadata.name or ""),))
+
+    def _note_slice(self, found: SliceRecord) -> None:
+        if found.service:
+            self._mark((Key(found.metadata.namespace or "", found.service),))
+
+    def _note_slices(self, old: SliceRecord, new: SliceRecord) -> None:
+        if (old.service, old.ports, old.endpoints) != (new.service, new.ports, new.endpoints):
+            self._note_slice(old)
+            self._note_slice(new)
+
+    def _note_node(self, node: Node) -> None:
+        """A node's zone and addresses decide about the endpoints and sources of every Service."""
+        view = NodeView(
+            name=self._settings.node,
+            zone=node.metadata.labels.get(_ZONE, ""),
+            addresses=tuple(
+                each.address for each in node.status.addresses if each.type in ("InternalIP", "ExternalIP")
+            ),
+            subnets=self._view.subnets,
+        )
+        if view != self._view:
+            self._view = view
+            self._mark(self._all())
+
+    def _mark(self, keys: Iterable[Key]) -> None:
+        self._dirty.update(keys)
+        self._wake.set()
+
+    def _all(self) -> set[Key]:
+        known = {
+            Key(each.metadata.namespace or "", each.metadata.name or "") for each in self._services.values()
+        }
+        return known.union(*(table.rules.keys() for table in self._tables.values()))
+
+    # ---- the loop
+
+    async def run(self) -> None:
+        """Keep the kernel's tables as the API says until cancelled."""
+        subnets = dict(self._subnets())
+        self._view = NodeView(self._view.name, self._view.zone, self._view.addresses, subnets)
+        async with Supervisor() as supervisor:
+            supervisor.keep_running("network/own-node", self._nodes.run, self._settings.node)
+            await asyncio.gather(self._services.synced(), self._slices.synced(), self._nodes.synced())
+            self._tables.clear()
+            self._start_table("ip")
+            self._next_check = clock.monotonic() + CHECK_SECONDS
+            self._mark(self._all())
+            while True:
+                await self._take_changes()
+                if clock.monotonic() >= self._next_check:
+                    await self._check()
+                await self._wait()
+
+    def _start_table(self, family: str) -> KernelTable:
+        """Begin with a table. The rules of the last run stay until they are compared with the wanted."""
+        subnet = self._view.subnets.get(family, "")
+        table = KernelTable(Place(family, self._settings.table, self._settings.bridge, subnet))
+        self._tables[family] = table
+        return table
+
+    async def _wait(self) -> None:
+        """Wait for a change, or for the time of the next check."""
+        try:
+            async with asyncio.timeout(self._next_check - clock.monotonic()):
+                await self._wake.wait()
+        except TimeoutError:
+            pass
+
+    async def _take_changes(self) -> None:
+        self._wake.clear()
+        dirty, self._dirty = self._dirty, set()
+        changes: dict[str, dict[Key, ServiceRules]] = defaultdict(dict)
+        for done, key in enumerate(sorted(dirty)):
+            if done % _AT_ONCE == _AT_ONCE - 1:
+                await clock.sleep(0)
+            for family, rules in self._rules_of(key).items():
+                changes[family][key] = rules
+        for family, rules_by_key in changes.items():
+            table = self._tables.get(family)
+            if table is None:
+                if all(rules == NOTHING for rules in rules_by_key.values()):
+                    continue
+                table = self._start_table(family)
+            await table.put(rules_by_key)
+
+    def _rules_of(self, key: Key) -> dict[str, ServiceRules]:
+        service = self._services.get(key)
+        record: ServiceRecord | None = service_ports.record_of(service) if service is not None else None
+        if record is None:
+            return dict.fromkeys(addresses.FAMILIES, NOTHING)
+        slices = self._slices.by_index(_BY_SERVICE, str(key))
+        return {family: render(record, slices, self._view, family) for family in addresses.FAMILIES}
+
+    # ---- foreign changes
+
+    async def _check(self) -> None:
+        """Restore the tables if any program changed any rule since the last look."""
+        self._next_check = clock.monotonic() + CHECK_SECONDS
+        current = await in_thread(generation)
+        if current == self._generation:
+            return
+        for table in self._tables.values():
+            if wrong := await table.restore():
+                logger.warning("%s; it is restored", wrong)
+                self._report(wrong)
+        self._generation = await in_thread(generation)
+
+    def _report(self, wrong: str) -> None:
+        node = ObjectReference(
+            kind="Node", api_version="v1", name=self._settings.node, uid=self._settings.node
+        )
+        self._recorder.event(node, "Warning", "ServiceRulesRestored", wrong)
+
+
+def _service_of(found: SliceRecord) -> Iterable[str]:
+    return (str(Key(found.metadata.namespace or "", found.service)),) if found.service else ()
