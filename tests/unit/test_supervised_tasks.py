@@ -45,6 +45,7 @@ NEEDS_REAL_CLUSTER = (
     "cli/up.py",
     "cluster/control_plane.py",
     "cluster/served_api.py",
+    "node/networking.py",
     "node/node.py",
     "runtime/oci/ends.py",
 )

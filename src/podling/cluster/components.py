@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any, Protocol
 
 from podling.client.base import Client
@@ -13,6 +13,7 @@ from podling.controllers.controller_manager import ControllerManager
 from podling.controllers.other_apis import NO_OTHER_APIS, OtherApis
 from podling.controllers.registry import NAMES, controllers
 from podling.controllers.volumes.volume_folders import Folders
+from podling.machinery.network_ranges import DEFAULT_RANGES, Network
 from podling.supervisor import Supervisor
 
 _GROUPS = ("system:masters", "system:authenticated")
@@ -42,7 +43,7 @@ class Observer(Protocol):
         ...
 
 
-async def run_components(
+async def run_components(  # noqa: PLR0913 the parts that controllers are made of
     client_for: Callable[[User], Client],
     ca_certificate: str,
     folders: Folders,
@@ -50,15 +51,23 @@ async def run_components(
     others: OtherApis = NO_OTHER_APIS,
     observer: Observer | None = None,
     names: Collection[str] = NAMES,
+    pod_ranges: Sequence[Network] = DEFAULT_RANGES.pods,
 ) -> None:
     """Run the scheduler and the controllers with these ``names`` until cancelled.
 
     ``folders`` keeps the volumes that are made for claims, ``signer`` has the authority's key; without one no
-    certificates are signed. ``others`` leads to what other servers keep.
+    certificates are signed. ``others`` leads to what other servers keep. Nodes get blocks of ``pod_ranges``.
     """
     from podling.scheduler.scheduler import Scheduler
 
-    loops = controllers(root_ca=ca_certificate, folders=folders, signer=signer, others=others, names=names)
+    loops = controllers(
+        root_ca=ca_certificate,
+        folders=folders,
+        signer=signer,
+        others=others,
+        pod_ranges=pod_ranges,
+        names=names,
+    )
     manager = ControllerManager(client_for(CONTROLLER_MANAGER), loops)
     scheduler = Scheduler(client_for(SCHEDULER), manager.informers)
     async with Supervisor() as supervisor:

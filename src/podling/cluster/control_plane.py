@@ -34,7 +34,10 @@ class ControlPlane:
         simulated = self._settings.runtime == "sim"  # its pods write nothing
         folders = (NoFolders if simulated else VolumeFolders)(self._directory.volumes)
         signer, ca = RequestSigner(self._pki), self._pki.ca_pem.decode()
-        work = partial(run_components, client_for, ca, folders, signer, others, observer, self._names())
+        ranges = self._settings.ranges().pods
+        work = partial(
+            run_components, client_for, ca, folders, signer, others, observer, self._names(), ranges
+        )
         return self._supervisor.keep_running("control-plane", work)
 
     @property

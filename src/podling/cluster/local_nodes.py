@@ -9,6 +9,7 @@ from msgspec import structs
 
 from podling.cluster.directory import ClusterSettings, DataDirectory
 from podling.cluster.identity import Standing
+from podling.controllers.enabled_controllers import enabled_names
 from podling.node.machine import node_names, primary_address
 from podling.node.runtimes import NodePlan, end_all
 from podling.runtime.images.store import ImageStore
@@ -18,6 +19,7 @@ def node_plans(directory: DataDirectory, settings: ClusterSettings) -> list[Node
     """Return a plan per node, in order: the first has the machine's own name and runs the static pods."""
     address, pods = primary_address(), settings.ranges().pods
     static_pod_path = Path(settings.static_pod_path) if settings.static_pod_path else None
+    assigns_blocks = "node-ipam-controller" in enabled_names(settings.controllers)
     return [
         NodePlan(
             name=name,
@@ -28,6 +30,7 @@ def node_plans(directory: DataDirectory, settings: ClusterSettings) -> list[Node
             address=address,
             pod_ranges=pods,
             static_pod_path=None if index else static_pod_path,
+            assigns_blocks=assigns_blocks,
         )
         for index, name in enumerate(node_names(settings.nodes))
     ]

@@ -7,7 +7,7 @@ Names are those of ``kube-controller-manager --controllers``.
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from typing import cast
 
@@ -15,6 +15,7 @@ from podling.controllers.auth.certificate_signing import Signer
 from podling.controllers.base import Controller, ControllerFactory
 from podling.controllers.other_apis import NO_OTHER_APIS, OtherApis
 from podling.controllers.volumes.volume_folders import Folders
+from podling.machinery.network_ranges import DEFAULT_RANGES, Network
 
 _CONTROLLERS = {
     "certificatesigningrequest-approving-controller": (
@@ -75,6 +76,7 @@ _NAMESPACE = "namespace-controller"
 _ROOT_CA = "root-ca-certificate-publisher-controller"
 _TOKENS = "serviceaccount-token-controller"
 _PROVISIONER = "directory-volume-provisioner"
+_IPAM = "node-ipam-controller"
 _SIGNING = "certificatesigningrequest-signing-controller"
 
 NAMES: tuple[str, ...] = tuple(_CONTROLLERS)
@@ -94,6 +96,7 @@ def controllers(
     folders: Folders | None = None,
     signer: Signer | None = None,
     others: OtherApis = NO_OTHER_APIS,
+    pod_ranges: Sequence[Network] = DEFAULT_RANGES.pods,
     names: Collection[str] = NAMES,
 ) -> list[ControllerFactory]:
     """Return the controllers with these ``names``, ready for a ``ControllerManager``.
@@ -104,6 +107,7 @@ def controllers(
         folders: where volumes are made for claims; without it none are made.
         signer: signs certificates; without it none are signed.
         others: what other servers keep in namespaces that end.
+        pod_ranges: the ranges of pods' addresses, of which every node gets a block.
     """
     needs: dict[str, dict[str, object]] = {
         _ROOT_CA: {"certificate": root_ca},
@@ -111,6 +115,7 @@ def controllers(
         _PROVISIONER: {"folders": folders},
         _SIGNING: {"signer": signer},
         _NAMESPACE: {"others": others},
+        _IPAM: {"ranges": pod_ranges},
     }
     made: list[ControllerFactory] = []
     for name in NAMES:

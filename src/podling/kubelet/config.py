@@ -19,6 +19,7 @@ class KubeletConfig(Struct, frozen=True, kw_only=True):
     # The node as it registers itself.
     register_node: bool = True
     node_labels: Mapping[str, str] = field(default_factory=dict)
+    node_annotations: Mapping[str, str] = field(default_factory=dict)
     register_with_taints: tuple[Taint, ...] = ()
     node_addresses: tuple[str, ...] = ()
     """The node's IP addresses, first the primary one; empty: the machine's own."""

@@ -28,6 +28,7 @@ from msgspec import Struct
 from podling import clock
 from podling.files import locks
 from podling.network import firewall, guard, ipv6, subnets
+from podling.network.assignment import Assignment, agree
 from podling.network.blocks import Blocks, choose_second
 from podling.network.bridge import Bridge
 from podling.network.generation import generation
@@ -66,9 +67,10 @@ class BridgeNetwork:
         state: leases and the chosen subnet; outlives the process, not ``remove``.
         cluster_id: names everything on the machine; two nodes on one machine have different ones.
         pool: the cluster's pod addresses, from which this node takes its subnet.
-        subnet: the node's subnet, if it is not to be chosen (``spec.podCIDR``).
+        subnet: the node's subnet, if it is not to be chosen.
         second_pool: the cluster's IPv6 pod addresses; None gives pods IPv4 addresses alone.
         ipv6_first: the IPv6 address is the first of a pod.
+        assigned: a controller assigns the subnets (``spec.podCIDRs``); those chosen here are only a wish.
     """
 
     def __init__(
@@ -80,6 +82,7 @@ class BridgeNetwork:
         subnet: IPv4Network | None = None,
         second_pool: IPv6Network | None = None,
         ipv6_first: bool = False,
+        assigned: bool = False,
     ) -> None:
         self._state = state
         self._cluster_id = cluster_id
@@ -89,6 +92,7 @@ class BridgeNetwork:
         self._ipv6_first = ipv6_first
         self._second: IPv6Network | None = None
         self._leases = Leases(state / "leases")
+        self._assignment = Assignment(state / "assigned", needed=assigned)
         self._names = Names.of(cluster_id)
         self._bridge = Bridge(self._names.bridge, cluster_id)
         self._subnet: IPv4Network | None = None
@@ -102,7 +106,8 @@ class BridgeNetwork:
 
     @property
     def subnet(self) -> IPv4Network:
-        """The node's pod subnet (``spec.podCIDR``). Raises ``RuntimeFailure`` before ``start``."""
+        """The node's IPv4 subnet: the block assigned to it (``spec.podCIDRs``), or until then the one that it
+        would like. Raises ``RuntimeFailure`` before ``start``."""
         if self._subnet is None:
             raise RuntimeFailure(self._problem)
         return self._subnet
@@ -126,6 +131,7 @@ class BridgeNetwork:
         """
         try:
             await in_thread(self._load_leases)
+            self._assignment.load()
             async with _machine_lock():
                 await in_thread(self._set_up)
         except (OSError, RuntimeFailure) as error:
@@ -153,6 +159,35 @@ class BridgeNetwork:
         )
         self._subnet = None
         self._problem = "the pod network has been removed"
+
+    async def use_blocks(self, assigned: Blocks) -> None:
+        """Use the blocks that the cluster assigned to the node.
+
+        Raises ``RuntimeFailure`` while pods have addresses of others, or when the bridge cannot be made.
+        """
+        if self._problem:
+            raise RuntimeFailure(self._problem)
+        if self._rules is not None:
+            await asyncio.wait([self._rules])
+        if not agree(assigned, self.blocks) and not self._leases.all():
+            self._subnet, self._second = assigned.ipv4, self._second and (assigned.ipv6 or self._second)
+            self._rules = asyncio.ensure_future(self._move())
+        self._assignment.announce(assigned)
+        self._assignment.check(self.blocks)
+        try:
+            await in_thread(self._assignment.save)
+        except OSError as error:
+            raise RuntimeFailure(f"the node's blocks {assigned} cannot be recorded: {error}") from error
+        if self._rules is not None:
+            await asyncio.shield(self._rules)
+
+    async def _move(self) -> None:
+        """Make the bridge again for another subnet. No pod has an address."""
+        try:
+            await in_thread(self._bridge.delete)
+        except OSError as error:
+            raise RuntimeFailure(f"the bridge cannot be made again: {error}") from error
+        await self._repair()
 
     async def status(self) -> str:
         if self._problem:
@@ -220,37 +255,46 @@ class BridgeNetwork:
                 self._leases.give_back(lease.sandbox_id)
 
     def _chosen_subnet(self) -> IPv4Network:
-        """Return the subnet wanted, else the one of the last run, else a free one, which is remembered."""
-        file = self._state / "subnet"
+        """Return the subnet wanted, else the one of the last run, else the one assigned, else a free one.
+
+        It is remembered, so that pods keep it when the node's process starts again."""
         if self._wanted is not None:
             return self._wanted
-        with suppress(
-            FileNotFoundError, ValueError
-        ):  # cut off while it was written: no pod has an address yet
-            return IPv4Network(file.read_text().strip())
-        routes = [route.network for route in machine_routes() if isinstance(route.network, IPv4Network)]
-        reserved = subnets.reserved_by_others(self._cluster_id)
-        taken = [*routes, *(each for each in reserved if isinstance(each, IPv4Network))]
-        chosen = choose_subnet(self._pool, NODE_PREFIX, taken)
+        file, assigned = self._state / "subnet", self._assignment.blocks
+        if assigned is None or self._leases.all():
+            with suppress(
+                FileNotFoundError, ValueError
+            ):  # cut off while it was written: no pod has an address yet
+                return IPv4Network(file.read_text().strip())
+        if assigned is not None:
+            chosen = assigned.ipv4
+        else:
+            routes = [route.network for route in machine_routes() if isinstance(route.network, IPv4Network)]
+            reserved = subnets.reserved_by_others(self._cluster_id)
+            taken = [*routes, *(each for each in reserved if isinstance(each, IPv4Network))]
+            chosen = choose_subnet(self._pool, NODE_PREFIX, taken)
         _write_whole(file, f"{chosen}\n")
         return chosen
 
     def _chosen_second(self, pool: IPv6Network, first: IPv4Network) -> IPv6Network:
-        """Return the IPv6 subnet of the last run, else a free one, which is remembered.
+        """Return the IPv6 subnet of the last run, else the one assigned, else a free one; remember it.
 
         Raises ``RuntimeFailure`` where the kernel has no IPv6, or none is free.
         """
         if not ipv6.is_supported():
             raise RuntimeFailure(f"the kernel has no IPv6, which the pod network {pool} needs")
-        file = self._state / "subnet6"
-        with suppress(FileNotFoundError, ValueError):
-            found = IPv6Network(file.read_text().strip())
-            if found.subnet_of(pool):
-                return found
-        routes = (route.network for route in machine_routes())
-        taken = [*routes, *subnets.reserved_by_others(self._cluster_id)]
-        others = [each for each in taken if isinstance(each, IPv6Network)]
-        chosen = choose_second(pool, self._pool, first, others)
+        file, assigned = self._state / "subnet6", self._assignment.blocks
+        chosen = assigned.ipv6 if assigned is not None else None
+        if chosen is None or self._leases.all():
+            with suppress(FileNotFoundError, ValueError):
+                found = IPv6Network(file.read_text().strip())
+                if found.subnet_of(pool):
+                    return found
+        if chosen is None:
+            routes = (route.network for route in machine_routes())
+            taken = [*routes, *subnets.reserved_by_others(self._cluster_id)]
+            others = [each for each in taken if isinstance(each, IPv6Network)]
+            chosen = choose_second(pool, self._pool, first, others)
         _write_whole(file, f"{chosen}\n")
         return chosen
 
@@ -259,7 +303,7 @@ class BridgeNetwork:
             self._bridge.disconnect(lease.address)
             self._leases.give_back(lease.sandbox_id)
         self._bridge.delete()
-        for file in ("subnet", "subnet6"):
+        for file in ("subnet", "subnet6", "assigned"):
             (self._state / file).unlink(missing_ok=True)
         subnets.release(self._cluster_id)
 
@@ -290,6 +334,10 @@ class BridgeNetwork:
             raise RuntimeFailure(self._problem)
         if self._rules is not None:  # no pod sends anything before the rules are there
             await asyncio.shield(self._rules)
+        await self._assignment.wait()
+        if self._rules is not None:  # another block than the one at the start was assigned
+            await asyncio.shield(self._rules)
+        self._assignment.check(self.blocks)
         wanted = Lease(sandbox_id=sandbox_id, address="", ports=spec.port_mappings)
         firewall.check_ports(wanted, self._leases.all(), has_ipv6=self._second is not None)
         lease = self._leases.take(self.blocks, sandbox_id, spec.port_mappings)

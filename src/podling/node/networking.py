@@ -11,6 +11,7 @@ Only nodes whose pods have a network of their own (runtime ``oci``) have these l
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from msgspec import structs
@@ -21,6 +22,8 @@ from podling.client.base import Client
 from podling.client.events import EventRecorder
 from podling.client.informer import Transform
 from podling.client.informer_factory import InformerFactory
+from podling.network.blocks import Blocks
+from podling.network.node_blocks import NodeBlocks
 from podling.network.pod_network import BridgeNetwork, Names
 from podling.network.services.base_rules import service_table
 from podling.network.services.endpoint_slices import slice_record
@@ -30,10 +33,18 @@ from podling.supervisor import Supervisor, Work
 
 
 class NodeNetworking:
-    """The networking of one node, started and stopped as a whole."""
+    """The networking of one node, started and stopped as a whole.
+
+    ``blocks_used`` is called with the blocks of pod addresses that the node was assigned.
+    """
 
     def __init__(
-        self, plan: NodePlan, client: Client, network: BridgeNetwork, recorder: EventRecorder
+        self,
+        plan: NodePlan,
+        client: Client,
+        network: BridgeNetwork,
+        recorder: EventRecorder,
+        blocks_used: Callable[[Blocks], object],
     ) -> None:
         self._plan = plan
         self._client = client
@@ -45,11 +56,16 @@ class NodeNetworking:
             EndpointSlice: slice_record,
         }
         self.informers = InformerFactory(client, transforms)
+        self._blocks = NodeBlocks(plan.name, self.informers.informer(Node), network, blocks_used)
         self._running = Supervisor()
 
     def start(self) -> None:
         """Start every loop. None of them delays the node: each waits for what it reads."""
-        loops: dict[str, Work] = {"informers": self.informers.run, "services": self._service_proxy().run}
+        loops: dict[str, Work] = {
+            "informers": self.informers.run,
+            "blocks": self._blocks.run,
+            "services": self._service_proxy().run,
+        }
         for name, work in loops.items():
             self._running.keep_running(f"network/{name}", work, self._plan.name)
 

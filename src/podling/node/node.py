@@ -9,24 +9,31 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from functools import partial
+from typing import TYPE_CHECKING
 
 from podling.api import core_v1
 from podling.apiserver.auth.pki import KeyPair, Pki
 from podling.client.base import Client
 from podling.client.events import EventRecorder
 from podling.client.requests import User
+from podling.controllers.nodes.pod_blocks import PREFERRED_ANNOTATION
 from podling.kubelet.config import KubeletConfig
 from podling.kubelet.deps import KubeletDeps, Recorder
 from podling.kubelet.kubelet import Kubelet
 from podling.kubelet.lives import LIVES, LifeRecorder
 from podling.kubelet.server.server import KubeletServer
 from podling.machinery.errors import ApiError
-from podling.node.runtimes import NodePlan, make_runtime, pod_network
+from podling.node.runtimes import NodePlan, make_runtime, pod_network, simulated_block
 from podling.node.static_pods import complete_static_pod
+from podling.runtime.base import RuntimeFailure
 from podling.runtime.images.store import ImageStore
 from podling.supervisor import Supervisor
+
+if TYPE_CHECKING:
+    from podling.network.blocks import Blocks
+    from podling.network.pod_network import BridgeNetwork
 
 
 class Node:
@@ -40,6 +47,8 @@ class Node:
         self._images = images
         self._stack = AsyncExitStack()
         self._kubelet: Kubelet | None = None
+        self._annotations: dict[str, str] = {}
+        """Those with which the node registers, also when its object was deleted."""
 
     @staticmethod
     def user(name: str) -> User:
@@ -62,9 +71,11 @@ class Node:
         context = _server_context(self._pki.node_server(plan.name, (plan.address,)), self._pki.ca)
         server, port = await self._listen(context)
         self._stack.push_async_callback(server.close)
+        self._prefer_own_blocks(network)
         config = KubeletConfig(
             cgroup_root=f"/podling-{plan.identity}",
             node_addresses=(plan.address,),
+            node_annotations=self._annotations,
             port=port,
             write_files=plan.runtime != "sim",
             static_pod_path=plan.static_pod_path,
@@ -80,9 +91,21 @@ class Node:
         if network is not None:
             from podling.node.networking import NodeNetworking
 
-            networking = NodeNetworking(plan, self._client, network, recorder)
+            networking = NodeNetworking(plan, self._client, network, recorder, self._prefer)
             self._stack.push_async_callback(networking.close)
             networking.start()
+
+    def _prefer_own_blocks(self, network: BridgeNetwork | None) -> None:
+        """Register the node with the blocks of pod addresses that its network has chosen, if it has."""
+        if self.plan.runtime == "sim":
+            self._annotations[PREFERRED_ANNOTATION] = str(simulated_block(self.plan))
+        with suppress(RuntimeFailure):  # the network's status says why it has none
+            if network is not None:
+                self._prefer(network.blocks)
+
+    def _prefer(self, blocks: Blocks) -> None:
+        found = [str(block) for block in (blocks.ipv4, blocks.ipv6) if block is not None]
+        self._annotations[PREFERRED_ANNOTATION] = ",".join(found)
 
     async def _listen(self, context: ssl.SSLContext) -> tuple[KubeletServer, int]:
         """Start the kubelet's server, on the port that the API server knows if that is free.

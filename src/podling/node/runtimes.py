@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from podling.files.trees import remove_tree
 from podling.kubelet.directories import Directories
-from podling.machinery.network_ranges import DEFAULT_RANGES, Network
+from podling.machinery.network_ranges import DEFAULT_RANGES, NODE_PREFIX, Network
 from podling.runtime.base import Runtime, RuntimeFailure
 from podling.runtime.grace import own_grace
 from podling.runtime.images.store import ImageStore
@@ -47,6 +47,8 @@ class NodePlan(Struct, frozen=True, kw_only=True):
     pod_ranges: tuple[Network, ...] = DEFAULT_RANGES.pods
     """The cluster's ranges of pod addresses, the default family first."""
     static_pod_path: Path | None = None
+    assigns_blocks: bool = True
+    """A controller gives the node its block of pod addresses (``spec.podCIDR``)."""
 
     @property
     def identity(self) -> str:
@@ -72,6 +74,7 @@ def pod_network(plan: NodePlan) -> BridgeNetwork | None:
         pool=first,
         second_pool=second,
         ipv6_first=plan.pod_ranges[0] == second,
+        assigned=plan.assigns_blocks,
     )
 
 
@@ -86,8 +89,16 @@ def make_runtime(plan: NodePlan, images: ImageStore, network: BridgeNetwork | No
     if plan.runtime == "sim":
         from podling.runtime.sim.runtime import SimRuntime
 
-        return SimRuntime(pod_cidr=f"10.244.{plan.index}.0/24")
+        return SimRuntime(pod_cidr=str(simulated_block(plan)))
     raise ValueError(f"no runtime is called {plan.runtime!r}")
+
+
+def simulated_block(plan: NodePlan) -> Network:
+    """Return the block of pod addresses that a simulated node would like: by its number in its process."""
+    pool = plan.pod_ranges[0]
+    prefix = NODE_PREFIX[pool.version]
+    address = int(pool.network_address) + (plan.index << (pool.max_prefixlen - prefix))
+    return type(pool)((address, prefix))
 
 
 async def end_all(plan: NodePlan, images: ImageStore, grace_seconds: float) -> int:

@@ -78,7 +78,7 @@ _PROXIER = (
     rule(("list", "watch"), "networking.k8s.io", "servicecidrs"),
 )
 _NODE_NETWORK = (
-    rule(("list", "watch"), "core", "services"),
+    rule(("list", "watch"), "core", "nodes services"),
     rule(("list", "watch"), "discovery.k8s.io", "endpointslices"),
     rule(("list", "watch"), "networking.k8s.io", "servicecidrs"),
 )

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from ipaddress import IPv4Network
 from typing import ClassVar
 
 from podling.api.core_v1 import Node
@@ -22,18 +21,14 @@ from podling.client.runner import AwaitChange, Terminal
 from podling.controllers.base import Controller, ControllerContext
 from podling.controllers.nodes.pod_blocks import (
     PREFERRED_ANNOTATION,
-    Network,
     PodBlocks,
     RangeFull,
     parse_blocks,
 )
 from podling.machinery.errors import ApiError, is_conflict, is_not_found
+from podling.machinery.network_ranges import DEFAULT_RANGES, NODE_PREFIX, Network
 
 logger = logging.getLogger(__name__)
-
-POD_RANGES: tuple[Network, ...] = (IPv4Network("10.88.0.0/16"),)
-BLOCK_PREFIXES: Mapping[int, int] = {4: 24, 6: 64}
-"""The prefix length of a node's block by family (``--node-cidr-mask-size-ipv4`` and ``-ipv6``)."""
 
 NOT_AVAILABLE = "CIDRNotAvailable"
 ASSIGNMENT_FAILED = "CIDRAssignmentFailed"
@@ -52,8 +47,8 @@ class NodeIpamController(Controller):
     def __init__(
         self,
         context: ControllerContext,
-        ranges: Sequence[Network] = POD_RANGES,
-        prefixes: Mapping[int, int] = BLOCK_PREFIXES,
+        ranges: Sequence[Network] = DEFAULT_RANGES.pods,
+        prefixes: Mapping[int, int] = NODE_PREFIX,
     ) -> None:
         super().__init__(context)
         self._blocks = [PodBlocks(pool, prefixes[pool.version]) for pool in ranges]
@@ -74,8 +69,6 @@ class NodeIpamController(Controller):
         self._occupy(name, node.spec.pod_cidrs)
 
     def _updated(self, old: Node, new: Node) -> None:
-        if old.metadata.uid != new.metadata.uid:
-            self._deleted(old)
         if new.spec.pod_cidrs != old.spec.pod_cidrs or not new.spec.pod_cidrs:
             self._found(new)
 
@@ -89,7 +82,7 @@ class NodeIpamController(Controller):
 
     def _occupy(self, name: str, texts: Sequence[str]) -> None:
         for block in parse_blocks(texts):
-            if not any([blocks.occupy(name, block) for blocks in self._blocks]):
+            if not any(blocks.occupy(name, block) for blocks in self._blocks):
                 logger.warning("the block %s of node %s is in none of the cluster's ranges", block, name)
 
     def _release(self, name: str) -> None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from ipaddress import IPv4Network, IPv6Network, ip_network
 
-Network = IPv4Network | IPv6Network
+from podling.machinery.network_ranges import Network
 
 PREFERRED_ANNOTATION = "podling.dev/preferred-pod-cidrs"
 """On a Node: the blocks that its machine would like, separated by commas. They overlap none of the

@@ -136,14 +136,14 @@ def initial_node(name: str, hostname: str, machine: Machine, config: KubeletConf
         metadata=ObjectMeta(
             name=name,
             labels=node_labels(machine, config, hostname),
-            annotations={ATTACH_DETACH_ANNOTATION: "true"},
+            annotations={ATTACH_DETACH_ANNOTATION: "true", **config.node_annotations},
         ),
         spec=NodeSpec(provider_id=config.provider_id, taints=config.register_with_taints),
     )
 
 
 def reconcile_node(existing: Node, planned: Node) -> Node:
-    """Return a node that was registered before with the labels and the annotation that the kubelet keeps.
+    """Return a node that was registered before with the labels and annotations that the kubelet keeps.
 
     Everything else of its metadata and spec belongs to others: taints and further labels are set only
     when the kubelet creates the node (``tryRegisterWithAPIServer``).
@@ -151,10 +151,7 @@ def reconcile_node(existing: Node, planned: Node) -> Node:
     metadata = existing.metadata
     kept = {key: value for key, value in planned.metadata.labels.items() if key in DEFAULT_LABELS}
     labels = {**metadata.labels, **kept}
-    annotation = planned.metadata.annotations.get(ATTACH_DETACH_ANNOTATION)
-    annotations = dict(metadata.annotations)
-    if annotation is not None:
-        annotations[ATTACH_DETACH_ANNOTATION] = annotation
+    annotations = {**metadata.annotations, **planned.metadata.annotations}
     if (labels, annotations) == (metadata.labels, metadata.annotations):
         return existing
     return structs.replace(

@@ -81,7 +81,9 @@ async def test_node_waits_with_an_event_until_a_block_is_free(cluster: ControlPl
             await add(cluster.client, name)
         await cluster.advance(seconds=20)
         assert await block(cluster.client, "c") == ""
-        assert "Normal CIDRNotAvailable c: Node c status is now: CIDRNotAvailable" in await told(cluster.client)
+        assert "Normal CIDRNotAvailable c: Node c status is now: CIDRNotAvailable" in await told(
+            cluster.client
+        )
         freed = await block(cluster.client, "a")
         await cluster.client.delete(Node, "a")
         await cluster.advance(seconds=1)

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podling.controllers.nodes.pod_blocks import Network, PodBlocks, RangeFull, parse_blocks
+from podling.controllers.nodes.pod_blocks import PodBlocks, RangeFull, parse_blocks
+from podling.machinery.network_ranges import Network
 
 
 def blocks(pool: str = "10.88.0.0/22", prefix: int = 24) -> PodBlocks:
