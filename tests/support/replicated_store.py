@@ -97,9 +97,9 @@ class ReplicatedStore:
     def history_beyond(self, size_bytes: int) -> int:
         return self.replica.history_beyond(size_bytes)
 
-    def forget_derived(self) -> None:
-        self.source.forget_derived()
-        self.replica.forget_derived()
+    async def forget_derived(self) -> None:
+        await self.source.forget_derived()
+        await self.replica.forget_derived()
 
     async def get(self, key: str) -> Entry | None:
         return await self.replica.get(key)

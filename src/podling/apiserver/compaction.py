@@ -61,7 +61,7 @@ class Compaction:
     async def run(self) -> None:
         while True:
             self._full.clear()
-            self._store.forget_derived()
+            await self._store.forget_derived()
             target = self._target(clock.monotonic())
             while self._store.compacted < target:
                 await self._store.compact(min(target, self._store.compacted + FORGOTTEN_AT_ONCE))

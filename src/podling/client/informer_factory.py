@@ -17,12 +17,20 @@ class InformerFactory:
     """Makes informers on demand over one client and runs them all.
 
     Request informers, add handlers and indexes, then ``run``; informers requested while running start at
-    once. ``transforms`` has for some kinds the function that makes their objects smaller.
+    once. ``transforms`` has for some kinds the function that makes their objects smaller, ``default`` is the
+    one of all other kinds.
     """
 
-    def __init__(self, client: Client, transforms: Mapping[type[Any], Transform[Any]] | None = None) -> None:
+    def __init__(
+        self,
+        client: Client,
+        transforms: Mapping[type[Any], Transform[Any]] | None = None,
+        *,
+        default: Transform[Any] | None = None,
+    ) -> None:
         self.client = client
         self._transforms = dict(transforms or {})
+        self._default = default
         self._informers: dict[type[Any], Informer[Any]] = {}
         self._supervisor: Supervisor | None = None
         self._tasks: dict[type[Any], asyncio.Task[None]] = {}
@@ -31,7 +39,8 @@ class InformerFactory:
         """Return the shared informer of ``kind`` in all namespaces."""
         found = self._informers.get(kind)
         if found is None:
-            found = self._informers[kind] = Informer(self.client, kind, transform=self._transforms.get(kind))
+            transform = self._transforms.get(kind, self._default)
+            found = self._informers[kind] = Informer(self.client, kind, transform=transform)
             if self._supervisor is not None:
                 self._start(self._supervisor, found)
         return cast("Informer[T]", found)

@@ -11,6 +11,7 @@ from podling.client.events import EventRecorder
 from podling.client.informer_factory import InformerFactory
 from podling.client.runner import Counters, Runner
 from podling.controllers.base import Controller, ControllerContext, ControllerFactory
+from podling.controllers.informer_contents import kept_of
 from podling.controllers.queue_metrics import queue_families
 from podling.supervisor import Supervisor
 
@@ -20,7 +21,7 @@ class ControllerManager:
 
     def __init__(self, client: Client, controllers: Sequence[ControllerFactory]) -> None:
         self._client = client
-        self.informers = InformerFactory(client)
+        self.informers = InformerFactory(client, default=kept_of)
         self._recorders: dict[str, EventRecorder] = {}
         context = ControllerContext(client, self.informers, self._recorder)
         self.controllers: tuple[Controller, ...] = tuple(make(context) for make in controllers)

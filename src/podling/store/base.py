@@ -195,8 +195,8 @@ class Store(Protocol):
         """Return the revision to compact to, so that history keeps at most ``size_bytes``."""
         ...
 
-    def forget_derived(self) -> None:
-        """Let go of the memos of values that are history, but for the newest ones."""
+    async def forget_derived(self) -> None:
+        """Let go of the memos of values that are history or large, unless written since the last call."""
         ...
 
     async def get(self, key: str) -> Entry | None: ...

@@ -20,10 +20,14 @@ DERIVED_BYTES = 4 * 1024 * 1024
 """The newest replaced and deleted values that keep their ``memo``, in bytes of the values."""
 
 
+STEP_BYTES, STEP_EVENTS = 64 * 1024, 1_000
+"""Others get a turn after the memo of so large a value, and after so many events."""
+
+
 class History:
     """Events in revision order, without gaps, from just after ``compacted`` to ``revision``."""
 
-    __slots__ = ("_derived", "_derived_bytes", "_events", "compacted", "revision", "size_bytes")
+    __slots__ = ("_derived", "_derived_bytes", "_events", "_seen", "compacted", "revision", "size_bytes")
 
     def __init__(self, compacted: int = 0) -> None:
         self._events: list[Event] = []
@@ -34,6 +38,8 @@ class History:
         self._derived = 0
         """The place of the first event whose values keep what was derived from them."""
         self._derived_bytes = 0
+        self._seen = compacted
+        """The revision at the last ``forget_derived``."""
 
     def append(self, event: Event) -> None:
         """Add the next event; its revision must be the next one."""
@@ -46,21 +52,29 @@ class History:
             size = _size(event)
             self.size_bytes += size
             self._derived_bytes += size
-            if self._derived_bytes > DERIVED_BYTES:
-                self._forget_derived()
+            while self._derived_bytes > DERIVED_BYTES and self._derived < len(self._events) - 1:
+                self._age()  # all but the newest event
 
-    def _forget_derived(self) -> None:
-        """Let go of what was derived from older values, but never from those of the newest event."""
-        while self._derived_bytes > DERIVED_BYTES and self._derived < len(self._events) - 1:
-            event = self._events[self._derived]
-            _forget(event)
-            self._derived_bytes -= _size(event)
-            self._derived += 1
+    def forget_derived(self) -> Iterator[None]:
+        """Let go of what was derived from values that were history at the last call, in short steps.
 
-    def forget_derived(self) -> None:
-        """Let go once more of what was derived from older values: a late reader may have made it again."""
+        Also of what a late reader has made again.
+        """
         for event in islice(self._events, self._derived):
             _forget(event)
+        seen, self._seen = self._seen, self.revision
+        while self._derived < len(self._events) and self._events[self._derived].revision <= seen:
+            if self._age() > STEP_BYTES or self._derived % STEP_EVENTS == 0:
+                yield
+
+    def _age(self) -> int:
+        """Let go of what was derived from the values of the oldest event that keeps it; return their size."""
+        event = self._events[self._derived]
+        size = _size(event)
+        _forget(event)
+        self._derived_bytes -= size
+        self._derived += 1
+        return size
 
     def check(self, revision: int) -> None:
         """Raise ``Compacted`` or ``FutureRevision`` unless the state at ``revision`` is known."""

@@ -12,6 +12,7 @@ from heapq import merge
 from itertools import islice
 from typing import Any
 
+from podling import clock
 from podling.store.base import (
     DELETE,
     PUT,
@@ -27,6 +28,7 @@ from podling.store.base import (
 from podling.store.history import History
 from podling.store.hub import DEFAULT_CAPACITY, Hub
 from podling.store.keys import SortedKeys, just_after, prefix_end
+from podling.store.large_values import LARGE_BYTES, LargeValues
 
 
 class State:
@@ -37,6 +39,7 @@ class State:
     ) -> None:
         self._entries: dict[str, Entry] = {}
         self._keys = SortedKeys()
+        self._large = LargeValues(self._entries)
         self.history = History(compacted)
         self.hub = Hub(self.history, watch_capacity)
         self.publish: Callable[[int], object] | None = None
@@ -48,6 +51,8 @@ class State:
         for entry in entries:
             self._entries[entry.key] = entry
             self._keys.add(entry.key)
+            if len(entry.value) > LARGE_BYTES:
+                self._large.restore(entry)
 
     def get(self, key: str) -> Entry | None:
         return self._entries.get(key)
@@ -101,10 +106,17 @@ class State:
                 if event.previous is None:
                     self._keys.add(entry.key)
                 self._entries[entry.key] = entry
+                if len(entry.value) > LARGE_BYTES:
+                    self._large.add(entry)
             self.hub.publish(event)
         if self.publish is not None:
             self.publish(self.history.revision)
         self.hub.wake()
+
+    def forget_derived(self) -> Iterator[None]:
+        """Let go of memos, a few at each step: see ``Store.forget_derived``."""
+        yield from self.history.forget_derived()
+        yield from self._large.forget_derived()
 
     def compact(self, revision: int) -> None:
         self.history.compact(revision)
@@ -166,8 +178,9 @@ class CommittedReads:
     def history_beyond(self, size_bytes: int) -> int:
         return self._state.history.beyond(size_bytes)
 
-    def forget_derived(self) -> None:
-        self._state.history.forget_derived()
+    async def forget_derived(self) -> None:
+        for _ in self._state.forget_derived():
+            await clock.sleep(0)
 
     async def get(self, key: str) -> Entry | None:
         return self._state.get(key)

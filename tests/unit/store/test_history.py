@@ -114,9 +114,23 @@ def test_older_values_lose_what_was_derived_from_them() -> None:
     kept = [entry.revision for entry in entries if entry.memo is not None]
     assert kept == [7, 8, 9, 10, 11], "four that were replaced, and the present one"
     entries[0].memo = entries[-1].memo = "made again"
-    made.forget_derived()
+    assert list(made.forget_derived()) == []
     assert entries[0].memo is None
     assert entries[-1].memo == "made again"
+
+
+def test_values_lose_what_was_derived_from_them_at_the_second_call() -> None:
+    made, entries = replaced(3, DERIVED_BYTES // 8)
+    list(made.forget_derived())
+    later = Entry("/a", b"x", 5, 1, "derived")
+    made.append(Event(EventType.PUT, later, entries[-1]))
+    assert all(entry.memo is not None for entry in entries)
+    steps = list(made.forget_derived())
+    assert [entry.memo is None for entry in entries] == [True, True, True, False], "of the last event"
+    assert len(steps) == 3, "one large value at each step"
+    list(made.forget_derived())
+    assert entries[-1].memo is None
+    assert later.memo == "derived", "it is current"
 
 
 def test_newest_change_keeps_what_was_derived_from_its_values() -> None:

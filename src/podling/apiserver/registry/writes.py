@@ -26,6 +26,7 @@ from podling.apiserver.customresources.rule_evaluation import TooCostly, cost_li
 from podling.apiserver.kinds.common import metadata
 from podling.apiserver.kinds.common.base import KindRules
 from podling.apiserver.registry import deletion, objects, remote_stages, write_stages
+from podling.apiserver.registry.decoding import decode
 from podling.apiserver.registry.deletion import Outcome
 from podling.apiserver.registry.managed_fields import with_readable_managed_fields
 from podling.apiserver.registry.objects import Writing, object_of, stored
@@ -269,6 +270,9 @@ class Writes:
 
     async def _change_once(self, heavy: bool, write: WriteRequest, source: Any) -> Any:
         resource, options, now = write.resource, write.options, clock.now()
+        present = self._store.peek(resource.key(write.target.namespace, write.target.name)) if heavy else None
+        if present is not None:
+            await decode((present,), resource.storage_resource.type)  # in a turn of its own
         entry = self._reads.entry(write.target)
         old = object_of(entry, resource.storage_resource.type)
         if isinstance(old, CustomObject):
