@@ -29,6 +29,7 @@ from podling.kubelet.pod_spec import ephemeral_target, field_path, pod_text
 from podling.kubelet.pods.actions import Held, PodPlan
 from podling.kubelet.pods.collaborators import PodServices
 from podling.kubelet.status.container_statuses import WaitingReason, default_waiting
+from podling.kubelet.status.pod_addresses import sorted_addresses
 from podling.kubelet.status.slow_calls import SlowCalls
 from podling.kubelet.status.worker_memory import PodMemory
 from podling.kubelet.volumes.base import VolumeFacts
@@ -301,6 +302,5 @@ class PodSync:
 
 
 def _addresses(pod: Pod, sandbox: Sandbox, current: Pass) -> tuple[str, ...]:
-    if pod.spec.host_network:
-        return tuple(found.ip for found in current.status.host_ips)
-    return sandbox.ips
+    node = tuple(found.ip for found in current.status.host_ips)
+    return node if pod.spec.host_network else sorted_addresses(sandbox.ips, node)

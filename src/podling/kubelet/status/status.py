@@ -19,6 +19,7 @@ from podling.kubelet.pod_spec import ContainerKind, ephemeral_containers
 from podling.kubelet.restart_policy import RESTART_ALL_CONTAINERS
 from podling.kubelet.status import conditions as rules
 from podling.kubelet.status.container_statuses import ContainerFacts, container_statuses
+from podling.kubelet.status.pod_addresses import host_network_addresses, sorted_addresses
 from podling.kubelet.status.phase import FAILED, TERMINAL_PHASES, pod_phase
 from podling.kubelet.status.probe_view import ProbeView
 from podling.machinery.conditions import find
@@ -171,9 +172,11 @@ def _with_addresses(pod: Pod, status: PodStatus, observed: PodObservation, facts
         status = structs.replace(
             status, host_ip=host_ips[0], host_ips=tuple(HostIP(ip=address) for address in host_ips)
         )
-    addresses = observed.sandbox.ips if observed.sandbox is not None else ()
+    sandbox = observed.sandbox
+    addresses = sorted_addresses(sandbox.ips, host_ips) if sandbox is not None else ()
     if pod.spec.host_network:
-        addresses = host_ips if observed.sandbox is not None or status.pod_ip else ()
+        before = [each.ip for each in status.pod_ips]
+        addresses = host_network_addresses(before, host_ips) if sandbox is not None or status.pod_ip else ()
     if addresses:
         status = structs.replace(
             status, pod_ip=addresses[0], pod_ips=tuple(PodIP(ip=address) for address in addresses)
