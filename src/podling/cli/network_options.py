@@ -45,14 +45,21 @@ def network_options(command: Callable[..., Any]) -> Callable[..., Any]:
             metavar="PORTS",
             help=f"The node ports of Services.  [default: the last range, or {NODE_PORTS}]",
         ),
+        click.option(
+            "--node-ip",
+            metavar="IP[,IP]",
+            help="The address of the nodes of this machine, or one of each family, the primary one first; '' "
+            "takes the machine's own.  [default: the last one, or the machine's own]",
+        ),
     ):
         command = option(command)
     return command
 
 
 def chosen_ranges(chosen: Mapping[str, Any], last: ClusterSettings) -> dict[str, str]:
-    """Return the settings of the ranges: the options, else those of the last run. Pure."""
-    return {name: chosen[name] or getattr(last, name) for name in _OPTIONS}
+    """Return the settings of ranges and addresses: the options, else those of the last run. Pure."""
+    ranges = {name: chosen[name] or getattr(last, name) for name in _OPTIONS}
+    return {**ranges, "node_ip": last.node_ip if chosen["node_ip"] is None else chosen["node_ip"]}
 
 
 def check_ranges(chosen: Mapping[str, Any], last: ClusterSettings, runtime: str) -> None:
@@ -65,6 +72,11 @@ def check_ranges(chosen: Mapping[str, Any], last: ClusterSettings, runtime: str)
         ranges = network_ranges(*(wanted[name] for name in _OPTIONS))
     except ValueError as error:
         raise Failure(str(error)) from error
+    if chosen["node_ip"]:
+        from podling.node.machine import node_ip_problem
+
+        if problem := node_ip_problem(chosen["node_ip"]):
+            raise Failure(problem)
     if runtime != "oci":
         return
     is_new = any(wanted[name] != getattr(last, name) for name in _OPTIONS[:2])

@@ -86,6 +86,8 @@ class ClusterSettings(msgspec.Struct, frozen=True, kw_only=True):
     service_cluster_ip_range: str = SERVICE_RANGE
     """The ranges of Services' addresses, the default family first."""
     service_node_port_range: str = NODE_PORTS
+    node_ip: str = ""
+    """The addresses of the nodes, the primary one first; empty: the machine's own."""
     identity: str = ""
     """The identity of the last run, to name the cluster when ``identity.json`` is lost."""
 

@@ -10,14 +10,15 @@ from msgspec import structs
 from podling.cluster.directory import ClusterSettings, DataDirectory
 from podling.cluster.identity import Standing
 from podling.controllers.enabled_controllers import enabled_names
-from podling.node.machine import node_names, primary_address
+from podling.node.machine import node_addresses, node_names
 from podling.node.runtimes import NodePlan, end_all
 from podling.runtime.images.store import ImageStore
 
 
 def node_plans(directory: DataDirectory, settings: ClusterSettings) -> list[NodePlan]:
     """Return a plan per node, in order: the first has the machine's own name and runs the static pods."""
-    address, pods = primary_address(), settings.ranges().pods
+    pods = settings.ranges().pods
+    addresses = node_addresses(pods, settings.node_ip)
     static_pod_path = Path(settings.static_pod_path) if settings.static_pod_path else None
     assigns_blocks = "node-ipam-controller" in enabled_names(settings.controllers)
     return [
@@ -27,7 +28,8 @@ def node_plans(directory: DataDirectory, settings: ClusterSettings) -> list[Node
             runtime=settings.runtime,
             root=directory.node(name),
             cluster_id=directory.id,
-            address=address,
+            address=addresses[0],
+            second_address=addresses[1] if len(addresses) > 1 else "",
             pod_ranges=pods,
             static_pod_path=None if index else static_pod_path,
             assigns_blocks=assigns_blocks,

@@ -1,9 +1,13 @@
-"""The machine's name and address, from which its nodes are named."""
+"""The machine's name and addresses, from which its nodes have theirs."""
 
 from __future__ import annotations
 
 import platform
 import socket
+from collections.abc import Sequence
+from ipaddress import ip_address
+
+from podling.machinery.network_ranges import Network
 
 
 def node_names(count: int) -> list[str]:
@@ -24,3 +28,64 @@ def primary_address() -> str:
             return "127.0.0.1"
         address: str = probe.getsockname()[0]
         return address
+
+
+def second_address() -> str:
+    """Return the machine's IPv6 address on its default route; empty without a route or a global address."""
+    with socket.socket(socket.AF_INET6, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect(("2001:db8::1", 9))
+        except OSError:
+            return ""
+        found = ip_address(str(probe.getsockname()[0]).partition("%")[0])
+    return "" if found.is_link_local or found.is_loopback else str(found)
+
+
+def node_addresses(pods: Sequence[Network], chosen: str = "") -> tuple[str, ...]:
+    """Return the addresses of this machine's nodes, the primary one first.
+
+    They are those chosen by ``--node-ip``; else the machine's IPv4 address, with its IPv6 address where pods
+    have such addresses. The first range of pods says which family comes first.
+    """
+    if chosen:
+        return tuple(each.strip() for each in chosen.split(","))
+    first = primary_address()
+    second = second_address() if any(block.version == 6 for block in pods) and socket.has_ipv6 else ""
+    if not second:
+        return (first,)
+    return (second, first) if pods[0].version == 6 else (first, second)
+
+
+def node_ip_problem(chosen: str) -> str:
+    """Return why ``--node-ip`` cannot hold, as the kubelet puts it (``validateNodeIP``); empty if it can."""
+    texts = [each.strip() for each in chosen.split(",")]
+    try:
+        addresses = [ip_address(text) for text in texts]
+    except ValueError:
+        return f'invalid --node-ip "{chosen}": it names an IP address, or two of different families'
+    if len(addresses) > 2 or len({each.version for each in addresses}) < len(addresses):
+        return f'invalid --node-ip "{chosen}": must contain either a single IP or a dual-stack pair of IPs'
+    for each in addresses:
+        kinds = {
+            "loopback address": each.is_loopback,
+            "a multicast address": each.is_multicast,
+            "a link-local unicast address": each.is_link_local,
+            "an all zeros address": each.is_unspecified,
+        }
+        for kind, applies in kinds.items():
+            if applies:
+                return f"--node-ip {each} can't be {kind}"
+        if not _is_own(str(each)):
+            return f'node IP: "{each}" not found in the host\'s network interfaces'
+    return ""
+
+
+def _is_own(address: str) -> bool:
+    """Return whether an address belongs to this machine."""
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    with socket.socket(family, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.bind((address, 0))
+        except OSError:
+            return False
+    return True

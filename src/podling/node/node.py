@@ -68,13 +68,13 @@ class Node:
         self._stack.push_async_callback(recording.close)
         recording.keep_running("events", recorder.run, plan.name)
         self._stack.push_async_callback(recorder.close)
-        context = _server_context(self._pki.node_server(plan.name, (plan.address,)), self._pki.ca)
+        context = _server_context(self._pki.node_server(plan.name, plan.addresses), self._pki.ca)
         server, port = await self._listen(context)
         self._stack.push_async_callback(server.close)
         self._prefer_own_blocks(network)
         config = KubeletConfig(
             cgroup_root=f"/podling-{plan.identity}",
-            node_addresses=(plan.address,),
+            node_addresses=plan.addresses,
             node_annotations=self._annotations,
             port=port,
             write_files=plan.runtime != "sim",

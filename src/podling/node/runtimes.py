@@ -44,11 +44,25 @@ class NodePlan(Struct, frozen=True, kw_only=True):
     root: Path
     cluster_id: str
     address: str
+    second_address: str = ""
+    """The node's address of the other family; empty without one."""
     pod_ranges: tuple[Network, ...] = DEFAULT_RANGES.pods
     """The cluster's ranges of pod addresses, the default family first."""
     static_pod_path: Path | None = None
     assigns_blocks: bool = True
     """A controller gives the node its block of pod addresses (``spec.podCIDR``)."""
+
+    @property
+    def addresses(self) -> tuple[str, ...]:
+        """Return the node's addresses, the primary one first."""
+        return (self.address, self.second_address) if self.second_address else (self.address,)
+
+    @property
+    def ipv6_first(self) -> bool:
+        """Return whether the first address of a pod is of IPv6: as the node's, if it has both families."""
+        if self.second_address:
+            return ":" in self.address
+        return self.pod_ranges[0].version == 6
 
     @property
     def identity(self) -> str:
@@ -73,7 +87,7 @@ def pod_network(plan: NodePlan) -> BridgeNetwork | None:
         plan.identity,
         pool=first,
         second_pool=second,
-        ipv6_first=plan.pod_ranges[0] == second,
+        ipv6_first=plan.ipv6_first,
         assigned=plan.assigns_blocks,
     )
 

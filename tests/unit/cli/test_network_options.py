@@ -16,6 +16,7 @@ NONE: dict[str, Any] = {
     "cluster_cidr": None,
     "service_cluster_ip_range": None,
     "service_node_port_range": None,
+    "node_ip": None,
 }
 DUAL = ClusterSettings(
     cluster_cidr="10.1.0.0/16,fd01::/48", service_cluster_ip_range="10.2.0.0/16,fd02::/112"
@@ -27,7 +28,14 @@ def test_options_replace_what_the_last_run_had() -> None:
         "cluster_cidr": "10.3.0.0/16",
         "service_cluster_ip_range": "10.2.0.0/16,fd02::/112",
         "service_node_port_range": "30000-32767",
+        "node_ip": "",
     }
+
+
+def test_empty_node_ip_forgets_the_last_one() -> None:
+    last = ClusterSettings(node_ip="192.0.2.7")
+    assert chosen_ranges(NONE, last)["node_ip"] == "192.0.2.7"
+    assert chosen_ranges({**NONE, "node_ip": ""}, last)["node_ip"] == ""
 
 
 def test_settings_of_an_older_run_have_the_default_ranges() -> None:

@@ -19,8 +19,8 @@ from podling.kubelet.pod_spec import ContainerKind, ephemeral_containers
 from podling.kubelet.restart_policy import RESTART_ALL_CONTAINERS
 from podling.kubelet.status import conditions as rules
 from podling.kubelet.status.container_statuses import ContainerFacts, container_statuses
-from podling.kubelet.status.pod_addresses import host_network_addresses, sorted_addresses
 from podling.kubelet.status.phase import FAILED, TERMINAL_PHASES, pod_phase
+from podling.kubelet.status.pod_addresses import host_network_addresses, sorted_addresses
 from podling.kubelet.status.probe_view import ProbeView
 from podling.machinery.conditions import find
 from podling.machinery.pods import is_static, qos_class
