@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import urllib.request
 from collections.abc import Iterator
 from ipaddress import ip_address, ip_network
 from pathlib import Path
@@ -112,6 +113,60 @@ def test_service_has_addresses_slices_and_objects_of_both_families(dual: RealClu
     for address in spec["clusterIPs"]:
         parent = dual.get("ipaddress", address)["spec"]["parentRef"]
         assert (parent["resource"], parent["name"]) == ("services", "served")
+
+
+def fetched(dual: RealCluster, pod: str, address: str, port: int = 80) -> str:
+    """Return a web server's answer to a pod, once it answers."""
+    host = f"[{address}]" if ":" in address else address
+    script = f"until timeout 2 busybox wget -qO- http://{host}:{port}/ 2>/dev/null; do sleep 0.1; done"
+    return dual.kubectl("exec", pod, "--", "timeout", "20", "sh", "-c", script).strip()
+
+
+def test_service_answers_on_addresses_and_node_ports_of_both_families(dual: RealCluster) -> None:
+    for name in ("server", "client"):
+        dual.apply(web_pod(name))
+    dual.apply(service("server", ipFamilyPolicy="RequireDualStack", type="NodePort"))
+    for name in ("server", "client"):
+        dual.wait_ready(name)
+    spec = dual.get("service", "server")["spec"]
+    port = spec["ports"][0]["nodePort"]
+    for address in spec["clusterIPs"]:
+        assert fetched(dual, "client", address) == "server"
+        assert fetched(dual, "server", address) == "server", "from the pod to itself"
+    for address in addresses(dual.get("pod", "server")["status"], "hostIPs"):
+        assert fetched(dual, "client", address, port) == "server"
+        assert from_node(address, port) == "server"
+
+
+def from_node(address: str, port: int) -> str:
+    host = f"[{address}]" if ":" in address else address
+    with urllib.request.urlopen(f"http://{host}:{port}/", timeout=10) as answer:
+        return str(answer.read().decode().strip())
+
+
+def test_service_of_ipv6_alone_answers(dual: RealCluster) -> None:
+    dual.apply(web_pod("six"))
+    dual.apply(service("six", ipFamilies=["IPv6"]))
+    dual.wait_ready("six")
+    (address,) = dual.get("service", "six")["spec"]["clusterIPs"]
+    assert ip_address(address).version == 6
+    assert fetched(dual, "six", address) == "six"
+
+
+def test_upgrade_and_downgrade_reach_the_pods(dual: RealCluster) -> None:
+    for name in ("changing", "asking"):
+        dual.apply(web_pod(name))
+    dual.apply(service("changing"))
+    for name in ("changing", "asking"):
+        dual.wait_ready(name)
+    dual.kubectl("patch", "service", "changing", "-p", '{"spec": {"ipFamilyPolicy": "PreferDualStack"}}')
+    first, second = dual.get("service", "changing")["spec"]["clusterIPs"]
+    assert [fetched(dual, "asking", each) for each in (first, second)] == ["changing", "changing"]
+    dual.kubectl("patch", "service", "changing", "-p", '{"spec": {"ipFamilyPolicy": "SingleStack"}}')
+    assert dual.get("service", "changing")["spec"]["clusterIPs"] == [first]
+    gone = f"while timeout 1 busybox wget -qO- http://[{second}]/ >/dev/null 2>&1; do sleep 0.1; done"
+    dual.kubectl("exec", "asking", "--", "timeout", "20", "sh", "-c", gone)
+    assert fetched(dual, "asking", first) == "changing"
 
 
 def test_killed_cluster_keeps_pods_ranges_and_addresses(tmp_path: Path) -> None:
