@@ -19,6 +19,7 @@ list_commands  # click's group
 get_command
 format_commands
 _clock_resolution  # asyncio's loop
+datagram_received  # asyncio's protocol
 trace  # the third argument of __aexit__
 __cause__  # shown with the exception
 __call__  # the shape of a function in a protocol

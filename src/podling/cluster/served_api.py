@@ -158,7 +158,9 @@ class ServedApi:
             await server.start()
         self._stack.push_async_callback(server.stop)
         self.port = server.port
-        await api.announce(primary_address(), self.port)
+        # Pods that are processes reach the server at the loopback address, which no endpoint can have.
+        address = LOOPBACK if self.settings.runtime == "process" else primary_address()
+        await api.announce(address, self.port)
         recorded = structs.replace(self.settings, port=self.port, identity=self.directory.id)
         self.directory.remember(recorded)
         self._progress("API server", self.url)

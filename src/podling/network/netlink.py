@@ -21,6 +21,7 @@ RTM_DELLINK = 17
 RTM_GETLINK = 18
 RTM_SETLINK = 19
 RTM_NEWADDR = 20
+RTM_DELADDR = 21
 RTM_NEWROUTE = 24
 RTM_NEWNEIGH = 28
 
@@ -59,6 +60,9 @@ _NUD_NOARP = 0x40
 _NTF_MASTER = 0x04
 
 _IFA_F_NODAD = 0x02
+SCOPE_HOST = 254
+"""The scope of addresses that no packet to another machine has as its source."""
+
 _IFA_ADDRESS = 1
 _IFA_LOCAL = 2
 
@@ -169,7 +173,7 @@ def delete_link(name: str) -> Message:
     return Message(RTM_DELLINK, 0, _link() + _text(_IFLA_IFNAME, name), name)
 
 
-def add_address(index: int, address: bytes, prefix: int) -> Message:
+def add_address(index: int, address: bytes, prefix: int, *, scope: int = 0) -> Message:
     """Give an interface an IPv4 or IPv6 address (packed); replaces nothing, repeats are fine.
 
     An IPv6 address counts at once, without a search for others that have it (duplicate address detection):
@@ -177,9 +181,16 @@ def add_address(index: int, address: bytes, prefix: int) -> Message:
     """
     family = socket.AF_INET if len(address) == 4 else socket.AF_INET6
     flags = _IFA_F_NODAD if family == socket.AF_INET6 else 0
-    body = _ADDRESS.pack(family, prefix, flags, 0, index)
+    body = _ADDRESS.pack(family, prefix, flags, scope, index)
     body += attribute(_IFA_LOCAL, address) + attribute(_IFA_ADDRESS, address)
     return Message(RTM_NEWADDR, _NLM_F_CREATE | _NLM_F_REPLACE, body, socket.inet_ntop(family, address))
+
+
+def delete_address(index: int, address: bytes, prefix: int) -> Message:
+    """Take an address from an interface; the kernel refuses when it is not there."""
+    family = socket.AF_INET if len(address) == 4 else socket.AF_INET6
+    body = _ADDRESS.pack(family, prefix, 0, 0, index) + attribute(_IFA_LOCAL, address)
+    return Message(RTM_DELADDR, 0, body, socket.inet_ntop(family, address))
 
 
 def add_route(

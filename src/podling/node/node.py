@@ -34,6 +34,8 @@ from podling.supervisor import Supervisor
 if TYPE_CHECKING:
     from podling.network.blocks import Blocks
     from podling.network.pod_network import BridgeNetwork
+    from podling.node.loopback_networking import LoopbackNetworking
+    from podling.node.networking import NodeNetworking
 
 
 class Node:
@@ -88,12 +90,23 @@ class Node:
         self._stack.push_async_callback(running.close)
         work = partial(self._run_kubelet, server, deps)
         self.task = running.keep_running("kubelet", work, plan.name)
+        self._start_networking(network, recorder)
+
+    def _start_networking(self, network: BridgeNetwork | None, recorder: EventRecorder) -> None:
+        """Start the loops that lead to Services and between pods. A simulated node has none."""
+        networking: NodeNetworking | LoopbackNetworking
         if network is not None:
             from podling.node.networking import NodeNetworking
 
-            networking = NodeNetworking(plan, self._client, network, recorder, self._prefer)
-            self._stack.push_async_callback(networking.close)
-            networking.start()
+            networking = NodeNetworking(self.plan, self._client, network, recorder, self._prefer)
+        elif self.plan.runtime == "process":
+            from podling.node.loopback_networking import LoopbackNetworking
+
+            networking = LoopbackNetworking(self.plan, self._client, recorder)
+        else:
+            return
+        self._stack.push_async_callback(networking.close)
+        networking.start()
 
     def _prefer_own_blocks(self, network: BridgeNetwork | None) -> None:
         """Register the node with the blocks of pod addresses that its network has chosen, if it has."""

@@ -73,6 +73,11 @@ class NodePlan(Struct, frozen=True, kw_only=True):
     def state(self) -> Path:
         return STATE / self.identity
 
+    @property
+    def service_addresses(self) -> Path:
+        """The record of the Services' addresses on the machine's loopback interface."""
+        return self.root / "service-addresses"
+
 
 def pod_network(plan: NodePlan) -> BridgeNetwork | None:
     """Return the network of the pods of ``plan``, not yet started; None where pods have none of their own."""
@@ -139,6 +144,10 @@ async def end_all(plan: NodePlan, images: ImageStore, grace_seconds: float) -> i
         # its logs may be on a file system of their own.
         for folder in (Directories(plan.root / "kubelet").pods, plan.root / plan.runtime):
             unmount_everything_under(folder)
+    if plan.runtime == "process":
+        from podling.network.loopback.added_addresses import AddedAddresses
+
+        AddedAddresses(plan.service_addresses).remove()
     if network := pod_network(plan):
         await network.remove()
         with suppress(OSError):
