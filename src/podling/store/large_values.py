@@ -2,7 +2,7 @@
 
 Decoded, an object of many keys takes up to twenty times its bytes. For most values that is well spent: they
 are small, and read often. Of large ones only those that were written just now keep their memo; a reader that
-needs it makes it again.
+needs it makes it again, and the next sweep drops it.
 """
 
 from __future__ import annotations

@@ -98,6 +98,8 @@ class Replica(CommittedReads):
         if self._coming is not None:
             return
         target = min(revision, self.revision)
+        if self.compacted < target:
+            await self.forget_derived()
         while self.compacted < target:
             self._state.compact(min(target, self.compacted + FORGOTTEN_AT_ONCE))
             await clock.sleep(0)

@@ -18,7 +18,7 @@ from podling import turns
 from podling.api.meta_v1 import ListMeta, ObjectMeta
 from podling.apiserver.http.negotiation import META_VERSIONS, Form
 from podling.apiserver.kinds.common.base import KindRules, RowCondition
-from podling.apiserver.registry.objects import stored
+from podling.apiserver.registry.objects import stored, viewed
 from podling.client.base import WatchEventType
 from podling.machinery import tables
 from podling.machinery.encoding import codec
@@ -26,6 +26,7 @@ from podling.machinery.encoding.custom import CustomResource
 from podling.machinery.scheme import Resource
 from podling.machinery.tables import Column
 from podling.store.base import Entry
+from podling.store.large_values import LARGE_BYTES
 
 ITEMS_AT_ONCE = 500
 """Items of a list that are made in one piece."""
@@ -101,9 +102,9 @@ class Renderer(Struct, frozen=True):
     def _in_order(self, entries: Sequence[Entry]) -> Sequence[Entry]:
         """The rows of some kinds are sorted by what they say, page by page."""
         kind = self.resource.storage_resource.type
-        if not entries or self.rules.row_order(stored(entries[0], kind).object) is None:
+        if not entries or self.rules.row_order(viewed(entries[0], kind)) is None:
             return entries
-        return sorted(entries, key=lambda entry: self.rules.row_order(stored(entry, kind).object))
+        return sorted(entries, key=lambda entry: self.rules.row_order(viewed(entry, kind)))
 
     def _items(self, entries: Sequence[Entry], now: datetime) -> list[bytes]:
         if self.form is Form.TABLE:
@@ -122,8 +123,10 @@ class Renderer(Struct, frozen=True):
         """Return an object as lists have it. Of built-in kinds the list alone says what they are."""
         memo, value = stored(entry, self.resource.storage_resource.type), entry.value
         head = f'{{"apiVersion":"{self.resource.group_version}","kind":"{self.resource.kind}",'.encode()
-        memo.item_bytes = b"{" + value[len(head) :] if value.startswith(head) else _untyped(value)
-        return memo.item_bytes
+        item = b"{" + value[len(head) :] if value.startswith(head) else _untyped(value)
+        if len(value) <= LARGE_BYTES:
+            memo.item_bytes = item
+        return item
 
     def _around(self, metadata: ListMeta) -> tuple[bytes, bytes]:
         """Return the bytes before and after the items."""
@@ -153,7 +156,7 @@ class Renderer(Struct, frozen=True):
         return msgspec.json.encode([""] * len(self.columns))
 
     def _row(self, entry: Entry, now: datetime) -> bytes:
-        obj = stored(entry, self.resource.storage_resource.type).object
+        obj = viewed(entry, self.resource.storage_resource.type)
         cells = self.rules.row(obj, now) if self.rules.columns else tables.default_cells(obj, now)
         parts = [b'{"cells":', msgspec.json.encode(cells)]
         conditions: Sequence[RowCondition] = self.rules.row_conditions(obj)
@@ -182,9 +185,10 @@ class Renderer(Struct, frozen=True):
         ])  # fmt: skip
 
     def _partial(self, entry: Entry) -> bytes:
-        memo = stored(entry, self.resource.storage_resource.type)
+        kind = self.resource.storage_resource.type
+        memo = stored(entry, kind)
         if memo.metadata_bytes is None:
-            memo.metadata_bytes = msgspec.json.encode(_Metadata(metadata=memo.object.metadata))[1:]
+            memo.metadata_bytes = msgspec.json.encode(_Metadata(metadata=viewed(entry, kind).metadata))[1:]
         head = f'{{"kind":"PartialObjectMetadata","apiVersion":"{tables.GROUP}/{self.version}",'
         return head.encode() + memo.metadata_bytes
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
 from aiohttp import hdrs, web
 
-from podling import clock, turns
+from podling import clock
 from podling.api.meta_v1 import DeleteOptions, ListMeta, Status
 from podling.apiserver.http import options as request_options
 from podling.apiserver.http import replies
@@ -37,10 +37,6 @@ from podling.machinery.encoding.request_bodies import read_object
 from podling.machinery.encoding.status_json import status_json
 from podling.machinery.scheme import Resource
 from podling.store.base import Entry
-from podling.turns import SHORT_BYTES
-
-ENCODED_AT_ONCE = 50
-"""Deleted objects that are encoded in one piece, for the response."""
 
 WRITES = ("create", "update", "patch", "delete")
 PATCH_TYPES = {each.value: each for each in PatchType}
@@ -112,16 +108,16 @@ class ObjectRequests:
         check_form(wanted, target.resource, listed=True)
         renderer = self._renderer(target, wanted, request.query)
         selected = await self._registry.select(target, user, request_options.list_options(request.query))
-        entries = selected.entries
-        if target.resource.storage or isinstance(target.resource, CustomResource):
-            entries = await self._shown(target.resource, entries)
+        entries = await self._shown(target.resource, selected.entries)
         size = renderer.size_of(entries)
         pieces = renderer.pieces(entries, selected.metadata, clock.now(), size)
         keep = partial(self._lists.keep, target, selected.revision) if whole else None
         return await replies.reply_pieces(request, pieces, wanted.media_type, size=size, keep=keep)
 
-    async def _shown(self, resource: Resource, entries: tuple[Entry, ...]) -> tuple[Entry, ...]:
+    async def _shown(self, resource: Resource, entries: Sequence[Entry]) -> Sequence[Entry]:
         """Entries as a list of ``resource`` has them."""
+        if not (resource.storage or isinstance(resource, CustomResource)):
+            return entries
         shown: list[Entry] = []
         async for block in self._registry.reads.in_turns(resource, entries):
             shown.extend(self._registry.reads.shown_entry(resource, entry) for entry in block)
@@ -191,12 +187,9 @@ class ObjectRequests:
         warnings = list(self._registry.rules_for(target.resource).warnings_on_delete(options))
         request.warnings = warnings
         revision = ListMeta(resource_version=str(self._registry.store.revision))
-        found = await self._registry.delete_collection(target, user, selected, options, warnings)
+        found = await self._registry.delete_entries(target, user, selected, options, warnings)
         renderer = self._renderer(target, wanted, request.query)
-        entries: list[Entry] = []
-        for start in range(0, len(found), ENCODED_AT_ONCE):
-            await turns.take(SHORT_BYTES)
-            entries.extend(entry_of(obj) for obj in found[start : start + ENCODED_AT_ONCE])
+        entries = await self._shown(target.resource, found)
         size = renderer.size_of(entries)
         pieces = renderer.pieces(entries, revision, clock.now(), size)
         return await replies.reply_pieces(request, pieces, wanted.media_type, size=size)

@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 from typing import Any
 
 from podling import turns
-from podling.apiserver.registry.objects import is_decoded, problem, schemas_of
+from podling.apiserver.registry.objects import is_decoded, lacks_object, problem, schemas_of
 from podling.store.base import Entry
 from podling.turns import TURN_BYTES
 
@@ -45,18 +45,29 @@ async def decode(entries: Sequence[Entry], kind: type[Any]) -> None:
 async def in_turns(
     entries: Sequence[Entry], weight: int = 0, *, always: bool = False
 ) -> AsyncIterator[Sequence[Entry]]:
-    """Yield ``entries``, which are decoded, a block at a time.
+    """Yield ``entries``, which are decoded, a block at a time: large ones will be decoded once more.
 
     Args:
         weight: multiple of their bytes that the work on them takes.
         always: wait for a turn also before few of them, because there will be more.
     """
+    weight = weight or (DECODING_WEIGHT if any(map(lacks_object, entries)) else 0)
     if len(entries) <= FEW and not (weight or always):
         yield entries
         return
     for block, size in blocks(entries, weight):
         await turns.take(size)
         yield block
+
+
+def first_of(entries: Sequence[Entry], size_bytes: int) -> Sequence[Entry]:
+    """Return as many of the first entries as have ``size_bytes`` together, but one at least."""
+    left = size_bytes
+    for position, entry in enumerate(entries):
+        left -= len(entry.value)
+        if left < 0:
+            return entries[: max(position, 1)]
+    return entries
 
 
 def blocks(entries: Sequence[Entry], weight: int) -> Iterator[tuple[Sequence[Entry], int]]:

@@ -16,7 +16,7 @@ from msgspec import Struct
 from podling import turns
 from podling.api.meta_v1 import ListMeta, Status, StatusCause, StatusDetails
 from podling.apiserver.registry.decoding import decode, in_turns
-from podling.apiserver.registry.objects import object_of
+from podling.apiserver.registry.objects import viewed
 from podling.apiserver.registry.selection import NAME, NAMESPACE, Selection
 from podling.client.requests import ListOptions, Target
 from podling.machinery import errors
@@ -104,9 +104,7 @@ async def _search(
         matching: list[Entry] = []
         async for block in in_turns(page.entries):
             for entry in block:
-                memo = entry.memo  # a quick look first: these are all objects of a kind
-                obj = memo.object if memo is not None and memo.schemas is None else object_of(entry, kind)
-                if wanted.matches(obj):
+                if wanted.matches(viewed(entry, kind)):
                     matching.append(entry)
         return Selected(tuple(matching), page.revision)
     found: list[Entry] = []
@@ -118,7 +116,7 @@ async def _search(
         async for block in in_turns(page.entries, always=True):
             for entry in block:
                 left -= 1
-                if not wanted.matches(object_of(entry, kind)):
+                if not wanted.matches(viewed(entry, kind)):
                     continue
                 found.append(entry)
                 if len(found) == limit:

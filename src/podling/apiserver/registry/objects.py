@@ -1,7 +1,8 @@
 """Objects in the store: encoded once per revision, decoded at most once.
 
 An entry's ``memo`` holds the values derived from its bytes. A writer passes the memo along with the object,
-so only values that were read back from disk are decoded.
+so only values that were read back from disk are decoded. A large one is decoded for each use: its memo says
+that it can be, and holds no object, unless a write or a watch has left it there.
 
 Custom objects are completed when they are decoded: pruned and defaulted by the schema of their storage
 version. When the definition has changed since, that is repeated at the next read.
@@ -19,12 +20,14 @@ from podling.machinery.encoding import codec
 from podling.machinery.encoding.custom import NO_SCHEMAS, CustomResource, ObjectSchema
 from podling.machinery.errors import ApiError
 from podling.store.base import Entry
+from podling.store.large_values import LARGE_BYTES
 
 
 class Stored(Struct, eq=False, gc=False):
     """Values derived from one entry's bytes: the object, and later its other representations."""
 
     object: Any = None
+    """None: the value is large, and is decoded when it is looked at."""
     item_bytes: bytes | None = None
     """The object as an item of a list, encoded at the first use."""
     metadata_bytes: bytes | None = None
@@ -68,7 +71,8 @@ def with_revision(obj: Any, revision: int) -> Any:
 def stored(entry: Entry, kind: type[Any]) -> Stored:
     """Return what is known of ``entry``; decode it if that was not done yet, or by another definition.
 
-    Raises ``ApiError`` 500 for a value that is not an object of ``kind``.
+    That of a large value may lack the object. Raises ``ApiError`` 500 for a value that is not an object of
+    ``kind``.
     """
     memo: Stored | None = entry.memo
     if memo is not None and (memo.schemas is None or _is_current(memo, kind)):
@@ -85,12 +89,19 @@ def is_decoded(entry: Entry, kind: type[Any]) -> bool:
     return memo is not None and (memo.schemas is None or _is_current(memo, kind))
 
 
+def lacks_object(entry: Entry) -> bool:
+    """Return whether an entry is large and its object is not there: each look decodes it."""
+    return len(entry.value) > LARGE_BYTES and (entry.memo is None or entry.memo.object is None)
+
+
 def problem(entry: Entry, kind: type[Any]) -> str:
     """Decode ``entry``; return why it is not an object of ``kind``, empty if it is one."""
     try:
-        entry.memo = _decoded(entry, kind)
+        found = _decoded(entry, kind)
     except Exception as error:  # any fault of a damaged value concerns this object alone
         return str(error) or type(error).__name__
+    is_small = len(entry.value) <= LARGE_BYTES or found.schemas is not None
+    entry.memo = found if is_small else Stored()
     return ""
 
 
@@ -124,7 +135,19 @@ def _decoded(entry: Entry, kind: type[Any]) -> Stored:
 def object_of(entry: Entry, kind: type[Any]) -> Any:
     """Return the object in ``entry``; shared, never to be changed."""
     memo: Stored | None = entry.memo
-    return memo.object if memo is not None and memo.schemas is None else stored(entry, kind).object
+    if memo is None or memo.schemas is not None:
+        memo = stored(entry, kind)
+    if memo.object is None:
+        memo.object = codec.decode(entry.value, kind)
+    return memo.object
+
+
+def viewed(entry: Entry, kind: type[Any]) -> Any:
+    """Return the object in ``entry`` for a short use: that of a large value is not kept."""
+    memo: Stored | None = entry.memo
+    if memo is None or memo.schemas is not None:
+        memo = stored(entry, kind)
+    return codec.decode(entry.value, kind) if memo.object is None else memo.object
 
 
 def encoded(entry: Entry, obj: Any) -> bytes:

@@ -16,7 +16,7 @@ from podling.apiserver.kinds.common.views import shown_form
 from podling.apiserver.registry import listing
 from podling.apiserver.registry.decoding import decode, in_turns
 from podling.apiserver.registry.listing import Selected
-from podling.apiserver.registry.objects import entry_of, object_of, stored
+from podling.apiserver.registry.objects import Stored, entry_of, object_of, stored, viewed
 from podling.apiserver.registry.selection import Selection, long_selection, selection
 from podling.apiserver.registry.stored_values import check_readable
 from podling.apiserver.registry.watch import ObjectWatch, Open
@@ -76,12 +76,13 @@ class Reads:
 
     def shown(self, resource: Resource, entry: Entry) -> Any:
         """Return a stored entry as an object of ``resource``."""
-        memo = stored(entry, resource.storage_resource.type)
-        if not resource.storage or not isinstance(memo.object, CustomObject):
-            return shown_form(resource, memo.object)
+        obj = viewed(entry, resource.storage_resource.type)
+        if not resource.storage or not isinstance(obj, CustomObject):
+            return shown_form(resource, obj)
+        memo: Stored = entry.memo
         form = memo.forms.get(resource.group_version)
         if form is None:
-            form = memo.forms[resource.group_version] = shown_form(resource, memo.object)
+            form = memo.forms[resource.group_version] = shown_form(resource, obj)
         return form
 
     def shown_entry(self, resource: Resource, entry: Entry) -> Entry:

@@ -270,17 +270,26 @@ class Registry:
         warnings: Warnings = None,
     ) -> Sequence[Any]:
         """Delete everything selected; returns the objects as they were found."""
+        entries = await self.delete_entries(target, user, selected, options, warnings)
+        items: list[Any] = []
+        async for block in self.reads.in_turns(target.resource, entries):
+            items.extend(self.reads.shown(target.resource, entry) for entry in block)
+        return items
+
+    async def delete_entries(
+        self, target: Target, user: User, selected: ListOptions, options: DeleteOptions, warnings: Warnings
+    ) -> Sequence[Entry]:
+        """``delete_collection`` for a caller that wants the bytes."""
         self._authorizer.check(user, "deletecollection", target, selected.field_selector)
         found = await self.reads.select(target, selected)
-        items: list[Any] = []
-        async for block in self.reads.in_turns(target.resource, found.entries):
-            items.extend(self.reads.shown(target.resource, entry) for entry in block)
-        for obj in items:
+        await self.reads.prepare(target.resource, found.entries)
+        for entry in found.entries:
             await turns.take(DELETION_BYTES)
-            each = replace(target, namespace=obj.metadata.namespace or "", name=obj.metadata.name)
+            namespace, _, name = entry.key.removeprefix(target.resource.key_prefix).rpartition("/")
             try:
+                each = replace(target, namespace=namespace, name=name)
                 await self.writes.remove(each, user, options, warnings, collection=True)
             except errors.ApiError as error:
                 if not errors.is_not_found(error):
                     raise
-        return items
+        return found.entries

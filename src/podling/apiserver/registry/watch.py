@@ -20,13 +20,14 @@ from msgspec import structs
 
 from podling import clock, turns
 from podling.api.meta_v1 import ObjectMeta
-from podling.apiserver.registry.decoding import FEW, LOOK_BYTES, decode
-from podling.apiserver.registry.objects import Writing, object_of
+from podling.apiserver.registry.decoding import FEW, LOOK_BYTES, decode, first_of
+from podling.apiserver.registry.objects import Writing, object_of, viewed
 from podling.apiserver.registry.selection import Selection
 from podling.client.base import WatchEvent, WatchEventType
 from podling.client.requests import ListOptions
 from podling.machinery.encoding import codec
 from podling.store.base import Entry, Event, EventType, Store, StoreClosed, Watch, WatchOverflow
+from podling.turns import TURN_BYTES
 
 BOOKMARK_SECONDS = 60.0
 AT_ONCE = 250
@@ -147,13 +148,13 @@ class ObjectWatch:
 
     async def _show_present(self, present: Sequence[Entry]) -> None:
         """Take the next few of what there was when the watch began, as ADDED events."""
-        block = present[self._shown : self._shown + AT_ONCE]
+        block = first_of(present[self._shown : self._shown + AT_ONCE], TURN_BYTES)
         await decode(block, self._kind)
         if len(block) > FEW:
             await turns.take(len(block) * LOOK_BYTES)
         self._shown += len(block)
         for entry in block:
-            obj = object_of(entry, self._kind)
+            obj = viewed(entry, self._kind)
             if self._selection.matches(obj):
                 self._ready.append(Change(WatchEventType.ADDED, obj, entry))
         if self._shown == len(present):

@@ -12,7 +12,7 @@ import pytest
 from podling.api.core_v1 import ConfigMap
 from podling.api.meta_v1 import ObjectMeta
 from podling.apiserver.registry import decoding, objects
-from podling.apiserver.registry.decoding import FEW, LOOK_BYTES, blocks, decode, in_turns
+from podling.apiserver.registry.decoding import FEW, LOOK_BYTES, blocks, decode, first_of, in_turns
 from podling.apiserver.registry.objects import is_decoded
 from podling.machinery.encoding import codec
 from podling.store.base import Entry
@@ -108,3 +108,19 @@ async def test_list_of_objects_from_disk_decodes_in_turns(cluster: ControlPlane,
         assert len(found.items) == (0 if selector == "app=x" else 600)
         assert sum(decoded.work.values()) > 1_000_000
         assert decoded.most <= TURN_BYTES
+
+
+async def test_large_objects_are_looked_at_one_in_each_turn() -> None:
+    found = entries(3, TURN_BYTES)
+    await decode(found, ConfigMap)
+    async with LoopTurns() as turns:
+        async for block in in_turns(found):
+            turns.add(len(block))
+    assert (turns.most, len(turns.work)) == (1, 3)
+
+
+@pytest.mark.parametrize(("size", "count"), [(10, 4), (300, 4), (301, 3), (1000, 1), (2000, 1)])
+def test_first_entries_of_a_size_are_one_at_least(size: int, count: int) -> None:
+    found = [Entry("/a", b"x" * size, 1, 1) for _ in range(4)]
+    assert len(first_of(found, 1200)) == count
+    assert first_of([], 1200) == []

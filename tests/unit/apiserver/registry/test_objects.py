@@ -6,10 +6,20 @@ import pytest
 
 from podling.api.core_v1 import ConfigMap
 from podling.api.meta_v1 import ObjectMeta
-from podling.apiserver.registry.objects import Stored, Writing, entry_of, object_of, problem, stored
+from podling.apiserver.registry.objects import (
+    Stored,
+    Writing,
+    entry_of,
+    lacks_object,
+    object_of,
+    problem,
+    stored,
+    viewed,
+)
 from podling.machinery.encoding import codec
 from podling.machinery.errors import ApiError
 from podling.store.base import Entry
+from podling.store.large_values import LARGE_BYTES
 
 OBJECT = ConfigMap(metadata=ObjectMeta(name="a", namespace="default", resource_version="3"), data={"k": "v"})
 KEY = "/registry/configmaps/default/a"
@@ -61,3 +71,23 @@ def test_entry_of_an_object_has_its_revision_and_value() -> None:
     assert codec.decode(entry.value, ConfigMap) == OBJECT
     assert object_of(entry, ConfigMap) is OBJECT
     assert entry_of(ConfigMap()).revision == 0
+
+
+LARGE = ConfigMap(metadata=ObjectMeta(name="a", namespace="default"), data={"k": "v" * LARGE_BYTES})
+
+
+def test_object_of_a_large_value_is_not_kept_by_a_view() -> None:
+    entry = read_entry(codec.encode(LARGE))
+    assert lacks_object(entry)
+    assert viewed(entry, ConfigMap) == LARGE
+    assert stored(entry, ConfigMap).object is None, "it is known to be readable"
+    assert lacks_object(entry)
+    assert object_of(entry, ConfigMap) == LARGE
+    assert viewed(entry, ConfigMap) is object_of(entry, ConfigMap), "a watch has left it there"
+    assert not lacks_object(entry)
+
+
+def test_object_of_a_small_value_is_kept_by_a_view() -> None:
+    entry = read_entry(codec.encode(OBJECT))
+    assert viewed(entry, ConfigMap) is viewed(entry, ConfigMap)
+    assert not lacks_object(entry)
