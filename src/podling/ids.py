@@ -19,6 +19,8 @@ T = TypeVar("T")
 SUFFIX_ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
 """Letters of generated names: no vowels and no look-alikes (apimachinery util/rand)."""
 
+SECRET_ALPHABET = "abcdefghijklmnopqrstuvwxyz0123456789"
+
 _UUID_RANDOM = (1 << 128) - 1 & ~(0xF000 << 64 | 0xC000 << 48)
 """The bits of a UUID that are random: all but its version and its variant (RFC 9562)."""
 _UUID_VERSION_4 = 0x4000 << 64 | 0x8000 << 48
@@ -71,6 +73,11 @@ def choice(options: Sequence[T]) -> T:
 def secret(length: int = 32) -> str:
     """Return an unguessable URL-safe string made from ``length`` bytes of the system's randomness."""
     return secrets.token_urlsafe(length)
+
+
+def secret_letters(length: int) -> str:
+    """Return ``length`` unguessable letters and digits, as bootstrap tokens have them."""
+    return "".join(secrets.choice(SECRET_ALPHABET) for _ in range(length))
 
 
 def serial_number() -> int:

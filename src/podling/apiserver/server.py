@@ -115,7 +115,7 @@ class ApiServer:
         for plugin in plugins:
             plugin.initialize(self._support)
         self.tokens = Tokens(self.objects, signing_key)
-        self.authenticator = Authenticator(self.tokens, static_tokens)
+        self.authenticator = Authenticator(self.tokens, static_tokens, self.objects)
         reviews = Reviews(self.authorizer, self.tokens, self.authenticator.token_user)
         self.registry.serve(reviews.handlers())
         self.registry.serve({

@@ -15,7 +15,6 @@ EVERY = "*"
 
 NOT_HERE = frozenset(
     {
-        "bootstrap-signer-controller",
         "device-taint-eviction-controller",
         "horizontal-pod-autoscaler-controller",
         "kube-apiserver-serving-clustertrustbundle-publisher-controller",
@@ -28,7 +27,6 @@ NOT_HERE = frozenset(
         "selinux-warning-controller",
         "storage-version-migrator-controller",
         "storageversion-garbage-collector-controller",
-        "token-cleaner-controller",
         "ttl-controller",
         "validatingadmissionpolicy-status-controller",
         "volumeattributesclass-protection-controller",
@@ -101,7 +99,11 @@ def problems(entries: Sequence[str]) -> list[str]:
 
 
 def enabled(name: str, entries: Sequence[str]) -> bool:
-    """Return whether a controller runs. Every controller here is on by default."""
+    """Return whether a controller runs.
+
+    Every controller here is on by default, also the bootstrap signer and the token cleaner, which
+    kube-controller-manager runs only where they are named, as kubeadm does.
+    """
     for entry in entries:
         if entry in (name, f"-{name}"):
             return entry == name

@@ -30,6 +30,8 @@ _CONTROLLERS = {
         "auth.certificate_cleaner",
         "CertificateCleanerController",
     ),
+    "bootstrap-signer-controller": ("auth.bootstrap_signer", "BootstrapSignerController"),
+    "token-cleaner-controller": ("auth.token_cleaner", "TokenCleanerController"),
     "namespace-controller": ("namespace", "NamespaceController"),
     "serviceaccount-controller": ("auth.service_account", "ServiceAccountController"),
     "serviceaccount-token-controller": ("auth.service_account_tokens", "ServiceAccountTokensController"),

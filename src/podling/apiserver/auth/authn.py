@@ -1,7 +1,8 @@
 """Authentication of requests: client certificates, bearer tokens, or anonymous.
 
 A client certificate signed by the cluster's authority names its user (common name) and groups
-(organisations), and is identified by its fingerprint. A bearer token is a static one or a service account's.
+(organisations), and is identified by its fingerprint. A bearer token is a static one, a bootstrap token or a
+service account's.
 A request with an invalid token is refused, not treated as anonymous.
 """
 
@@ -11,6 +12,8 @@ import hashlib
 import hmac
 from collections.abc import Mapping
 
+from podling.apiserver.admission.base import Objects
+from podling.apiserver.auth import bootstrap_tokens
 from podling.apiserver.auth.token_claims import CREDENTIAL_ID
 from podling.apiserver.auth.tokens import Tokens
 from podling.client.requests import User
@@ -26,10 +29,17 @@ class Authenticator:
 
     Args:
         static_tokens: bearer tokens that are good until the process ends, with their users.
+        objects: has the Secrets of bootstrap tokens; without it, there are none.
     """
 
-    def __init__(self, tokens: Tokens, static_tokens: Mapping[str, User] | None = None) -> None:
+    def __init__(
+        self,
+        tokens: Tokens,
+        static_tokens: Mapping[str, User] | None = None,
+        objects: Objects | None = None,
+    ) -> None:
         self._tokens = tokens
+        self._objects = objects
         self._static = dict(static_tokens or {})
         self._certificates: dict[bytes, User] = {}
 
@@ -60,7 +70,8 @@ class Authenticator:
         for known, user in self._static.items():
             if hmac.compare_digest(known.encode(), token.encode()):
                 return user
-        return self._tokens.user_of(token)
+        bootstrapping = bootstrap_tokens.user_of(token, self._objects) if self._objects is not None else None
+        return bootstrapping or self._tokens.user_of(token)
 
     def _from_certificate(self, der: bytes) -> User:
         from cryptography import x509
