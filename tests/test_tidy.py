@@ -44,6 +44,7 @@ STARTS_TASKS = {
     "cancellation.py": "clean-up, awaited by its caller",
     "cli/follow.py": "ends with the command",
     "cluster/cluster.py": "waits for the first of several",
+    "cluster/joined/joined_node.py": "waits for the first of several",
     "cluster/processes/part_process.py": "waits for the first of several",
     "kubelet/server/log_sources.py": "ends with its request",
     "kubelet/pods/pod_sync.py": "ends with the pass over its pod",

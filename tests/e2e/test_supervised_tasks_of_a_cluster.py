@@ -16,7 +16,8 @@ from pathlib import Path
 
 import pytest
 
-from podling.cli.up import Progress, _serve
+from podling.cli.detached import Progress
+from podling.cli.up import _serve
 from podling.cluster.cluster import Cluster
 from podling.cluster.directory import ClusterSettings, DataDirectory
 from podling.cluster.local_nodes import end_all_containers

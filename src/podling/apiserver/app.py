@@ -92,6 +92,8 @@ class Serving(Struct, frozen=True):
     """
 
     host: str = "127.0.0.1"
+    also: tuple[str, ...] = ()
+    """Further addresses to listen on."""
     port: int = 6443
     certificate: KeyPair | None = None
     client_ca: KeyPair | None = None
@@ -189,6 +191,7 @@ class HttpServer:
             runner,
             self._serving.host,
             self._serving.port,
+            also=self._serving.also,
             ssl_context=tls_context(self._serving),
             limits=self._serving.limits,
             timeouts=self._serving.timeouts,

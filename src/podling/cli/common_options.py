@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -43,6 +44,22 @@ class _DataDirectoryType(click.ParamType[DataDirectory]):
         if not str(value):
             self.fail("names no directory", param, ctx)
         return DataDirectory(Path(value))
+
+
+def checked_address(text: str | None, option: str) -> str | None:
+    """Return an address in its usual form; an absent or empty one as it is.
+
+    Raises ``click.BadParameter`` for text that is no address by which other machines reach this one.
+    """
+    if not text:
+        return text
+    try:
+        address = ipaddress.ip_address(text)
+    except ValueError:
+        raise click.BadParameter(f"{text!r} is no IP address", param_hint=f"'{option}'") from None
+    if address.is_loopback or address.is_unspecified or address.is_multicast or address.is_link_local:
+        raise click.BadParameter(f"other machines cannot reach {text}", param_hint=f"'{option}'")
+    return str(address)
 
 
 def data_directory_option(command: Command) -> Command:

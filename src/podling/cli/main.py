@@ -10,11 +10,12 @@ import podling
 
 COMMANDS = {
     "up": ("podling.cli.up", "up", "Start a cluster, or adopt the containers of one that was killed."),
+    "join": ("podling.cli.join", "join", "Run a node of another machine's cluster on this one."),
     "down": ("podling.cli.down", "down", "Stop the cluster and its containers."),
     "status": ("podling.cli.status", "status", "Show the cluster: process, nodes, pods."),
     "run": ("podling.cli.run", "run", "Apply manifests and follow their pods until they are settled."),
     "image": ("podling.cli.image", "image", "Load, pull, list and remove images."),
-    "token": ("podling.cli.access", "token", "Make bearer tokens."),
+    "token": ("podling.cli.access", "token", "Make bearer tokens, and tokens with which nodes join."),
     "kubeconfig": ("podling.cli.access", "kubeconfig", "Print the administrator's kubeconfig."),
     "why": ("podling.cli.why", "why", "Say why a pod is not Running or not Ready, and what to do."),
     "timeline": ("podling.cli.timeline", "timeline", "Draw a pod's life, in the terminal or as SVG."),

@@ -12,26 +12,24 @@ import asyncio
 import importlib
 import os
 import signal
-import subprocess
 import sys
 import threading
 from collections.abc import Mapping
-from contextlib import suppress
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from podling import clock
 from podling.allocator import Trimmer
-from podling.cli.common_options import Failure, data_directory_option
+from podling.cli.common_options import Failure, checked_address, data_directory_option
+from podling.cli.detached import Progress, detach_command
 from podling.cli.network_options import check_ranges, chosen_ranges, network_options
+from podling.cli.node_start import RUNTIMES, best_runtime, check_runtime, refuse_joined, settle_place
 from podling.cluster.directory import (
     ClusterSettings,
     DataDirectory,
     DirectoryInUse,
     DirectoryUnusable,
-    open_private,
 )
 from podling.cluster.garbage_collection import begin, settle
 from podling.cluster.own_log import OwnLog
@@ -42,17 +40,11 @@ if TYPE_CHECKING:
     from podling.cluster.cluster import Cluster
 
 DEFAULT_PORT = 6443
-RUNTIMES = ("oci", "process", "sim")
 PROCESSES = ("one", "several")
 API_WORKERS_MAX = 64
-READY_LINE = "ready"
-FAILURE = "failed: "
 NOT_READY = "\nThe cluster runs, but not every node is Ready yet; 'podling status' says more."
 
 T = TypeVar("T")
-
-STARTED = clock.monotonic()
-"""When this module was imported: close enough to when the process began."""
 
 
 @click.command()
@@ -105,6 +97,13 @@ STARTED = clock.monotonic()
     "--processes several.  [default: as last time, or 0]",
 )
 @click.option(
+    "--advertise-address",
+    metavar="IP",
+    callback=lambda _context, _option, text: checked_address(text, "--advertise-address"),
+    help="Serve other machines at this address of the machine, so that they can join: "
+    "'podling token create --join'; '' serves this machine alone.  [default: as last time, or none]",
+)
+@click.option(
     "--static-pod-path",
     metavar="DIR",
     help="Run the manifests in this directory as static pods of the first node; '' runs none.  "
@@ -136,12 +135,12 @@ def up(
     """Start a cluster, or adopt the containers of one that was killed."""
     _check_choice_of_parts(chosen)
     if not chosen["api_only"]:
-        _check_runtime(chosen["runtime"] or directory.settings().runtime)
+        check_runtime(chosen["runtime"] or directory.settings().runtime)
     _check_controllers(chosen["controllers"])
     _check_ranges(chosen, directory)
     _check_kubeconfig(kubeconfig)
     if detach:
-        _detach(directory)
+        detach_command("up", directory)
         return
     if not any(argument.startswith("--data-dir") for argument in sys.argv):
         _name_directory_in_command_line(directory)
@@ -151,54 +150,20 @@ def up(
     try:
         directory.create()
         with directory.locked():
+            refuse_joined(directory)
             if chosen["new_store"]:
                 _retire_store(directory, progress)
             else:
                 directory.check_store()
             last = directory.settings()
             settings = _settings(last, chosen, progress)
-            _settle(directory, chosen["identity"], progress)
+            settle_place(directory, chosen["identity"], progress)
             if last.runtime and last.runtime != settings.runtime:
                 _end_other_runtime(directory, last, progress)
             _run(directory, settings, kubeconfig, progress, set_aside=chosen["set_aside_undecodable"])
     except (DirectoryInUse, DirectoryUnusable, Failure) as error:
         progress.failed(str(error))
         raise Failure(str(error)) from error
-
-
-class Progress:
-    """Shows each step with the seconds since the process began; to the waiting parent as well."""
-
-    def __init__(self, descriptor: int) -> None:
-        self._parent: IO[str] | None = os.fdopen(descriptor, "w", buffering=1) if descriptor >= 0 else None
-
-    def __call__(self, step: str, detail: str = "") -> None:
-        seconds = clock.monotonic() - STARTED
-        line = f"{seconds:7.2f}s  {click.style(f'{step:<14}', bold=True)} {detail}"
-        self._echo(line)
-        if self._parent:
-            self._parent.write(line + "\n")
-
-    def ready(self, lines: list[str]) -> None:
-        """The cluster is up: say what to type next and let the parent go."""
-        self._echo(*lines)
-        if self._parent:
-            self._parent.write("\n".join([*lines, READY_LINE, ""]))
-            self._parent.close()
-            self._parent = None
-
-    def failed(self, text: str) -> None:
-        """Report to the parent why the cluster does not start: on a full disk the log lacks it."""
-        if self._parent:
-            self._parent.write(f"{FAILURE}{text}\n")
-
-    @staticmethod
-    def _echo(*lines: str) -> None:
-        # The log of a detached cluster may be on a full disk, which must not end the cluster.
-        with suppress(OSError):
-            for line in lines:
-                click.echo(line)
-            sys.stdout.flush()
 
 
 def _import_aside(name: str) -> None:
@@ -225,7 +190,7 @@ def _settings(last: ClusterSettings, chosen: Mapping[str, Any], progress: Progre
         if chosen["api_only"] is None:
             progress("API only", "as last time; --no-api-only starts the other parts")
     elif not runtime:
-        runtime = _best_runtime(progress)
+        runtime = best_runtime(progress)
     elif by_default and runtime != "oci":
         _mention_better_runtime(runtime, progress)
     processes, api_workers = chosen_processes(chosen["processes"], chosen["api_workers"], last)
@@ -240,6 +205,7 @@ def _settings(last: ClusterSettings, chosen: Mapping[str, Any], progress: Progre
         api_workers=api_workers,
         static_pod_path=_chosen(static_pod_path, last.static_pod_path),
         **chosen_ranges(chosen, last),
+        advertise_address=_chosen(chosen["advertise_address"], last.advertise_address),
     )
 
 
@@ -293,30 +259,6 @@ def _check_ranges(chosen: Mapping[str, Any], directory: DataDirectory) -> None:
     check_ranges(chosen, last, "" if chosen["api_only"] else chosen["runtime"] or last.runtime)
 
 
-def _check_runtime(runtime: str) -> None:
-    """Refuse a runtime that cannot work here before anything is made or remembered."""
-    if runtime != "oci":
-        return
-    from podling.runtime.oci.detect import choose, gather
-
-    choice = choose(gather())
-    if choice.engine is None:
-        raise Failure(
-            f"containers cannot be run here: {'; '.join(choice.why)}; 'podling doctor' says what to do, "
-            "--runtime process runs pods as plain processes"
-        )
-
-
-def _best_runtime(progress: Progress) -> str:
-    from podling.runtime.oci.detect import choose, gather
-
-    choice = choose(gather())
-    if choice.engine:
-        return "oci"
-    progress("runtime", f"process, because {choice.why[0]} ('podling doctor' says more)")
-    return "process"
-
-
 def _retire_store(directory: DataDirectory, progress: Progress) -> None:
     try:
         kept = directory.retire_store()
@@ -333,20 +275,6 @@ def _mention_better_runtime(runtime: str, progress: Progress) -> None:
     if choose(gather()).engine:
         better = "real containers work here now: --runtime oci"
         progress("runtime", f"{runtime}, as at the first start; {better} (ends the pods' processes)")
-
-
-def _settle(directory: DataDirectory, identity: str, progress: Progress) -> None:
-    """Give a directory that was moved or copied its identity, or a new one its first."""
-    from podling.cluster.relocation import settle as settle_directory
-    from podling.runtime.base import RuntimeFailure
-    from podling.store.base import StoreError
-
-    try:
-        done = asyncio.run(settle_directory(directory, identity))
-    except (RuntimeFailure, StoreError, OSError) as error:
-        raise Failure(str(error)) from error
-    if done:
-        progress("directory", done)
 
 
 def _end_other_runtime(directory: DataDirectory, last: ClusterSettings, progress: Progress) -> None:
@@ -424,43 +352,3 @@ async def _serve(cluster: Cluster, kubeconfig: Path | None, progress: Progress) 
 
 def _next_steps(kubeconfig: Path | str) -> list[str]:
     return ["", f"Ready. Next: export KUBECONFIG={kubeconfig}; kubectl get nodes"]
-
-
-def _detach(directory: DataDirectory) -> None:
-    """Run the same command without ``--detach`` in a session of its own, and show its progress."""
-    try:
-        directory.create()
-    except DirectoryUnusable as error:
-        raise Failure(str(error)) from error
-    arguments = [argument for argument in sys.argv[1:] if argument not in ("--detach", "up")]
-    if not any(argument.startswith("--data-dir") for argument in arguments):
-        arguments = ["--data-dir", str(directory.path), *arguments]
-    reader, writer = os.pipe()
-    with open_private(directory.log, "ab") as log:
-        child = subprocess.Popen(
-            [sys.executable, "-m", "podling", "up", *arguments, "--progress-fd", str(writer)],
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=log,
-            start_new_session=True,
-            pass_fds=(writer,),
-        )
-    os.close(writer)
-    last = ""
-    with os.fdopen(reader) as lines:
-        for text in lines:
-            last = text.rstrip("\n")
-            if last == READY_LINE:
-                return
-            if not last.startswith(FAILURE):
-                click.echo(last)
-    child.wait()
-    if last.startswith(FAILURE):
-        raise Failure(last.removeprefix(FAILURE))
-    raise Failure(_last_words(directory.log))
-
-
-def _last_words(log: Path) -> str:
-    """Why a detached start failed: the last line of its log, without click's own prefix."""
-    lines = [line for line in log.read_text(errors="replace").splitlines() if line.strip()]
-    return lines[-1].removeprefix("Error: ") if lines else f"the cluster did not start; see {log}"

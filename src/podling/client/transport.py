@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from podling import clock
 from podling.client.base import Unreachable
 from podling.client.http_errors import error_of
+from podling.client.keepalive import new_socket
 from podling.client.kubeconfig import Connection
 from podling.client.warnings import WarningHandler, parse_warnings
 from podling.machinery.digits import is_number
@@ -111,7 +112,9 @@ class Transport:
         import aiohttp
 
         if self._session is None:
-            connector = aiohttp.TCPConnector(ssl=self._ssl if self._ssl is not None else True, limit=0)
+            connector = aiohttp.TCPConnector(
+                ssl=self._ssl if self._ssl is not None else True, limit=0, socket_factory=new_socket
+            )
             self._session = aiohttp.ClientSession(connector=connector)
         return self._session
 

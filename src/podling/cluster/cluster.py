@@ -22,7 +22,7 @@ from podling.cluster.directory import ClusterSettings, DataDirectory
 from podling.cluster.local_nodes import node_plans
 from podling.cluster.served_api import LOOPBACK, Progress, ServedApi
 from podling.cluster.start_failure import start_failures
-from podling.node.node import Node
+from podling.node.node import Node, local_server_context
 from podling.runtime.images.store import ImageStore
 from podling.supervisor import Supervisor
 
@@ -126,7 +126,8 @@ class Cluster:
     async def _start_nodes(self, backend: Backend) -> None:
         images = ImageStore(self.directory.images)
         for plan in node_plans(self.directory, self.settings):
-            node = Node(plan, LocalClient(backend, Node.user(plan.name)), self._pki, images)
+            context = local_server_context(plan, self._pki)
+            node = Node(plan, LocalClient(backend, Node.user(plan.name)), context, images)
             await node.start()
             self._stack.push_async_callback(node.stop)
             self._nodes.append(node)

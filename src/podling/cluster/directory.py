@@ -43,7 +43,15 @@ ORPHANS_LOOK_SECONDS = 0.01
 LOCK_RETRY_TEXT = "stop it first ('podling down --data-dir {path}'), or name another --data-dir"
 
 
-_OWN_FILES = ("store.db", "podling.", "lock", "cluster.json", "identity.json", "admin.kubeconfig")
+_OWN_FILES = (
+    "store.db",
+    "podling.",
+    "lock",
+    "cluster.json",
+    "node.json",
+    "identity.json",
+    "admin.kubeconfig",
+)
 """The prefix of the names of a cluster's files."""
 
 _OWN_FOLDERS = frozenset({"pki", "images", "nodes", "volumes", "set-aside", "lost+found"})
@@ -88,6 +96,8 @@ class ClusterSettings(msgspec.Struct, frozen=True, kw_only=True):
     service_node_port_range: str = NODE_PORTS
     node_ip: str = ""
     """The addresses of the nodes, the primary one first; empty: the machine's own."""
+    advertise_address: str = ""
+    """The address at which other machines reach the API server; empty: they are not to reach it."""
     identity: str = ""
     """The identity of the last run, to name the cluster when ``identity.json`` is lost."""
 
@@ -126,7 +136,7 @@ class DataDirectory:
         return found
 
     def remember_identity(self, own: Identity) -> None:
-        _replace(self.path / identity.FILE, msgspec.json.encode(own))
+        replace_file(self.path / identity.FILE, msgspec.json.encode(own))
 
     def standing(self) -> Standing:
         """Return whether the directory is where its identity was last used. Raises ``DirectoryUnusable``."""
@@ -280,7 +290,7 @@ class DataDirectory:
         if settings == self.settings():
             return
         try:
-            _replace(self.path / SETTINGS, msgspec.json.encode(settings))
+            replace_file(self.path / SETTINGS, msgspec.json.encode(settings))
         except OSError as error:
             logger.warning("the cluster's settings could not be recorded: %s", error)
 
@@ -372,7 +382,7 @@ def open_private(path: Path, mode: str) -> IO[bytes]:
     return handle
 
 
-def _replace(path: Path, content: bytes) -> None:
+def replace_file(path: Path, content: bytes) -> None:
     """Put ``content`` in place of a file at once and for good, also when the power fails."""
     temporary = path.with_name(f"{path.name}.new")
     with open_private(temporary, "wb") as file:

@@ -9,6 +9,7 @@ from msgspec import structs
 
 from podling.cluster.directory import ClusterSettings, DataDirectory
 from podling.cluster.identity import Standing
+from podling.cluster.joined import settings as joined_settings
 from podling.controllers.enabled_controllers import enabled_names
 from podling.node.machine import node_addresses, node_names
 from podling.node.runtimes import NodePlan, end_all
@@ -18,7 +19,7 @@ from podling.runtime.images.store import ImageStore
 def node_plans(directory: DataDirectory, settings: ClusterSettings) -> list[NodePlan]:
     """Return a plan per node, in order: the first has the machine's own name and runs the static pods."""
     pods = settings.ranges().pods
-    addresses = node_addresses(pods, settings.node_ip)
+    addresses = node_addresses(pods, settings.node_ip, settings.advertise_address)
     static_pod_path = Path(settings.static_pod_path) if settings.static_pod_path else None
     assigns_blocks = "node-ipam-controller" in enabled_names(settings.controllers)
     return [
@@ -45,15 +46,25 @@ async def end_all_containers(directory: DataDirectory, grace_seconds: float) -> 
     A copy of a data directory has left nothing running: its records are of another cluster's containers.
     Raises ``RuntimeFailure`` or ``DirectoryUnusable``.
     """
-    settings = directory.settings()
-    if not settings.runtime or directory.standing() is Standing.COPIED:
+    if directory.standing() is Standing.COPIED:
         return 0
-    # An earlier run may have had more nodes than the last one.
-    every = structs.replace(settings, nodes=max(settings.nodes, len(directory.node_names())))
     images = ImageStore(directory.images)
-    ending = (end_all(plan, images, grace_seconds) for plan in node_plans(directory, every))
+    ending = (end_all(plan, images, grace_seconds) for plan in _plans_of(directory))
     results = await asyncio.gather(*ending, return_exceptions=True)
     for result in results:
         if isinstance(result, BaseException):
             raise result
     return sum(result for result in results if isinstance(result, int))
+
+
+def _plans_of(directory: DataDirectory) -> list[NodePlan]:
+    """Return a plan for every node that may have containers. Raises ``DirectoryUnusable``."""
+    joined = joined_settings.read(directory)
+    if joined is not None:
+        return [joined_settings.node_plan(directory, joined)]
+    settings = directory.settings()
+    if not settings.runtime:
+        return []
+    # An earlier run may have had more nodes than the last one.
+    every = structs.replace(settings, nodes=max(settings.nodes, len(directory.node_names())))
+    return node_plans(directory, every)

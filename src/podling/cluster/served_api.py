@@ -13,10 +13,12 @@ from pathlib import Path
 
 from msgspec import Struct, structs
 
+from podling.api.core_v1 import ConfigMap
 from podling.apiserver.admission.base import Plugin
 from podling.apiserver.admission.registry import default_plugins, plugins_without_controllers
 from podling.apiserver.aggregation.authentication import FRONT, publish
 from podling.apiserver.app import HttpServer, Serving
+from podling.apiserver.auth import joining
 from podling.apiserver.auth.kubeconfig import kubeconfig, write_kubeconfig
 from podling.apiserver.auth.pki import Pki
 from podling.apiserver.http.health import Check
@@ -26,6 +28,7 @@ from podling.apiserver.server import ApiServer
 from podling.cluster.directory import ClusterSettings, DataDirectory
 from podling.cluster.kubeconfig import KubeconfigUnusable, merge_into
 from podling.cluster.start_failure import StartFailure
+from podling.machinery import cluster_info
 from podling.node.machine import primary_address
 from podling.store.base import Store
 from podling.store.shared_revision import SharedRevision
@@ -37,6 +40,7 @@ Progress = Callable[[str, str], None]
 """Receives each finished step, with a detail for people."""
 
 LOOPBACK = "127.0.0.1"
+EVERY_ADDRESS = "0.0.0.0"
 
 
 class Sharing(Struct, frozen=True):
@@ -92,6 +96,11 @@ class ServedApi:
     @property
     def url(self) -> str:
         return f"https://{LOOPBACK}:{self.port}"
+
+    @property
+    def advertised_url(self) -> str:
+        """The URL for other machines; empty where they are not to reach the server."""
+        return advertised_url(self.settings, self.port)
 
     @property
     def name(self) -> str:
@@ -159,12 +168,22 @@ class ServedApi:
         self._stack.push_async_callback(server.stop)
         self.port = server.port
         # Pods that are processes reach the server at the loopback address, which no endpoint can have.
-        address = LOOPBACK if self.settings.runtime == "process" else primary_address()
-        await api.announce(address, self.port)
+        own = LOOPBACK if self.settings.runtime == "process" else primary_address()
+        await api.announce(self.settings.advertise_address or own, self.port)
+        await api.write_now_or_later("cluster-info", partial(self._publish_information, api))
         recorded = structs.replace(self.settings, port=self.port, identity=self.directory.id)
         self.directory.remember(recorded)
         self._progress("API server", self.url)
         return api
+
+    async def _publish_information(self, api: ApiServer) -> None:
+        """Let nodes of other machines join if they may reach the server, and only then."""
+        client = api.client()
+        if self.settings.advertise_address:
+            text = cluster_info.content(self.advertised_url, self._pki.ca_pem)
+            await joining.publish(client, text)
+        elif api.objects.get(ConfigMap, cluster_info.NAME, cluster_info.NAMESPACE) is not None:
+            await joining.withdraw(client)
 
     async def _check_values(self, store: Store) -> None:
         """Raise ``StartFailure`` if a stored value cannot be decoded, unless such are to be set aside."""
@@ -188,9 +207,21 @@ class ServedApi:
         await self._stack.aclose()
 
 
-def host_of(settings: ClusterSettings) -> str:
-    """Return the address to listen at: pods of real containers reach the server."""
-    return "0.0.0.0" if settings.runtime == "oci" else LOOPBACK
+def hosts_of(settings: ClusterSettings) -> tuple[str, ...]:
+    """Return the addresses to listen at: pods of real containers reach the server at any address, other
+    machines at the advertised one."""
+    advertised = settings.advertise_address
+    if settings.runtime != "oci":
+        return (LOOPBACK, advertised) if advertised else (LOOPBACK,)
+    return (EVERY_ADDRESS, advertised) if ":" in advertised else (EVERY_ADDRESS,)
+
+
+def advertised_url(settings: ClusterSettings, port: int) -> str:
+    """Return the URL of the API server for other machines; empty where they are not to reach it."""
+    address = settings.advertise_address
+    if not address:
+        return ""
+    return f"https://[{address}]:{port}" if ":" in address else f"https://{address}:{port}"
 
 
 def plugins_of(settings: ClusterSettings) -> Sequence[Plugin]:
@@ -201,9 +232,12 @@ def plugins_of(settings: ClusterSettings) -> Sequence[Plugin]:
 
 def serving_of(settings: ClusterSettings, pki: Pki, api: ApiServer) -> Serving:
     """Return address, certificates and checks of the server."""
-    served = (primary_address(), LOOPBACK, *api.cluster_addresses())
+    advertised = (settings.advertise_address,) if settings.advertise_address else ()
+    served = (primary_address(), LOOPBACK, *advertised, *api.cluster_addresses())
+    host, *also = hosts_of(settings)
     return Serving(
-        host=host_of(settings),
+        host=host,
+        also=tuple(also),
         port=settings.port,
         certificate=pki.server("apiserver", served),
         client_ca=pki.ca,
@@ -217,6 +251,10 @@ def port_failures(port: int) -> Iterator[None]:
     try:
         yield
     except OSError as error:
+        if error.errno == errno.EADDRNOTAVAIL:
+            raise StartFailure(
+                "the advertised address is none of this machine's: --advertise-address"
+            ) from error
         if error.errno == errno.EADDRINUSE:
             advice = "choose another: podling up --port N (0 picks a free one)"
             raise StartFailure(f"port {port} is in use; {advice}") from error

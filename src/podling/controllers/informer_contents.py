@@ -14,16 +14,22 @@ from podling.api.core_v1 import ConfigMap, Secret
 from podling.client.transforms import without_managed_fields
 from podling.controllers.auth.root_ca import CONFIG_MAP
 from podling.controllers.auth.service_account_tokens import SECRET_TYPE
+from podling.machinery import bootstrap_tokens, cluster_info
 from podling.machinery.encoding.custom import CustomObject
+
+READ_MAPS = (CONFIG_MAP, cluster_info.NAME)
+"""Names of the ConfigMaps whose contents controllers read."""
+READ_SECRETS = (SECRET_TYPE, bootstrap_tokens.SECRET_TYPE)
+"""Types of the Secrets whose contents controllers read."""
 
 
 def kept_of(obj: Any) -> Any:
     """Return what an informer keeps of ``obj``."""
     obj = without_managed_fields(obj)
     match obj:
-        case ConfigMap() if obj.metadata.name != CONFIG_MAP:
+        case ConfigMap() if obj.metadata.name not in READ_MAPS:
             return replace(obj, data={}, binary_data={})
-        case Secret() if obj.type != SECRET_TYPE:
+        case Secret() if obj.type not in READ_SECRETS:
             return replace(obj, data={})
         case CustomObject():
             return replace(obj, content={})

@@ -30,6 +30,10 @@ _CONTROLLERS = {
         "auth.certificate_cleaner",
         "CertificateCleanerController",
     ),
+    "kubelet-serving-certificate-approver": (
+        "auth.serving_certificate_approving",
+        "ServingCertificateApprovingController",
+    ),
     "bootstrap-signer-controller": ("auth.bootstrap_signer", "BootstrapSignerController"),
     "token-cleaner-controller": ("auth.token_cleaner", "TokenCleanerController"),
     "namespace-controller": ("namespace", "NamespaceController"),

@@ -1,7 +1,7 @@
 """Bootstrap tokens: the secrets with which new nodes join, and the Secrets that hold them.
 
-A token is ``<id>.<secret>``. Its Secret lies in ``kube-system`` and is called ``bootstrap-token-<id>``; the id
-is public, the secret is not. Pure; drawing a token is the only exception, which takes the system's randomness.
+A token is ``<id>.<secret>``. Its Secret lies in ``kube-system`` and is called ``bootstrap-token-<id>``; the
+id is public, the secret is not. Pure.
 Upstream: ``k8s.io/cluster-bootstrap/token`` and ``k8s.io/cluster-bootstrap/util``.
 """
 
@@ -15,7 +15,6 @@ from datetime import datetime, timedelta
 
 from msgspec import Struct
 
-from podling import ids
 from podling.api.core_v1 import Secret
 from podling.api.meta_v1 import ObjectMeta
 from podling.machinery.encoding import scalars
@@ -56,11 +55,6 @@ def parse(text: str) -> BootstrapToken | None:
     """Return the token that ``text`` is; None for other text."""
     found = _TOKEN.fullmatch(text)
     return BootstrapToken(found[1], found[2]) if found else None
-
-
-def new_token() -> BootstrapToken:
-    """Return an unguessable token."""
-    return BootstrapToken(ids.secret_letters(ID_LENGTH), ids.secret_letters(SECRET_LENGTH))
 
 
 def secret_name(token_id: str) -> str:

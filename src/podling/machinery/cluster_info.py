@@ -1,8 +1,8 @@
 """The public information about a cluster, from which new nodes learn whom to trust.
 
 The ConfigMap ``kube-public/cluster-info`` holds a kubeconfig with the server's address and its authority, and
-a signature of that text for each bootstrap token (JWS in compact form, HS256, without its payload): a node that
-knows the token recognises its own cluster by it. A further check is the hash of the authority's public key.
+a signature of that text for each bootstrap token (JWS in compact form, HS256, without its payload): a node
+that knows the token recognises its own cluster by it. The hash of the authority's key is a further check.
 Pure. Upstream: ``k8s.io/cluster-bootstrap/token/jws``, ``cmd/kubeadm/app/util/pubkeypin``.
 """
 

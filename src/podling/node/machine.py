@@ -41,16 +41,20 @@ def second_address() -> str:
     return "" if found.is_link_local or found.is_loopback else str(found)
 
 
-def node_addresses(pods: Sequence[Network], chosen: str = "") -> tuple[str, ...]:
+def node_addresses(pods: Sequence[Network], chosen: str = "", known: str = "") -> tuple[str, ...]:
     """Return the addresses of this machine's nodes, the primary one first.
 
     They are those chosen by ``--node-ip``; else the machine's IPv4 address, with its IPv6 address where pods
-    have such addresses. The first range of pods says which family comes first.
+    have such addresses. The first range of pods says which family comes first. ``known`` is an address that
+    other machines reach, which its family then has.
     """
     if chosen:
         return tuple(each.strip() for each in chosen.split(","))
-    first = primary_address()
-    second = second_address() if any(block.version == 6 for block in pods) and socket.has_ipv6 else ""
+    has_both = any(block.version == 6 for block in pods) and socket.has_ipv6
+    if ":" in known and not has_both:
+        return (known,)
+    first = known if known and ":" not in known else primary_address()
+    second = (known if ":" in known else second_address()) if has_both else ""
     if not second:
         return (first,)
     return (second, first) if pods[0].version == 6 else (first, second)

@@ -11,11 +11,12 @@ import asyncio
 import ssl
 from contextlib import AsyncExitStack, suppress
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from podling.api import core_v1
-from podling.apiserver.auth.pki import KeyPair, Pki
-from podling.client.base import Client
+from podling.apiserver.auth.pki import Pki
+from podling.client.base import Client, Unreachable
 from podling.client.events import EventRecorder
 from podling.client.requests import User
 from podling.controllers.nodes.pod_blocks import PREFERRED_ANNOTATION
@@ -37,15 +38,22 @@ if TYPE_CHECKING:
     from podling.node.loopback_networking import LoopbackNetworking
     from podling.node.networking import NodeNetworking
 
+LAST_PORT_SECONDS = 5.0
+"""The time to look up the node's last port, where the API server may not answer."""
+
 
 class Node:
-    """One node, started and stopped as a whole."""
+    """One node, started and stopped as a whole.
 
-    def __init__(self, plan: NodePlan, client: Client, pki: Pki, images: ImageStore) -> None:
+    Args:
+        context: of the kubelet's server (``server_context``).
+    """
+
+    def __init__(self, plan: NodePlan, client: Client, context: ssl.SSLContext, images: ImageStore) -> None:
         self.plan = plan
         self.task: asyncio.Task[None] | None = None
         self._client = client
-        self._pki = pki
+        self._context = context
         self._images = images
         self._stack = AsyncExitStack()
         self._kubelet: Kubelet | None = None
@@ -70,8 +78,7 @@ class Node:
         self._stack.push_async_callback(recording.close)
         recording.keep_running("events", recorder.run, plan.name)
         self._stack.push_async_callback(recorder.close)
-        context = _server_context(self._pki.node_server(plan.name, plan.addresses), self._pki.ca)
-        server, port = await self._listen(context)
+        server, port = await self._listen(self._context)
         self._stack.push_async_callback(server.close)
         self._prefer_own_blocks(network)
         config = KubeletConfig(
@@ -125,7 +132,7 @@ class Node:
 
         On a full disk another port could not be written into the Node, and exec would not reach the node.
         """
-        for port in (await self._last_port(), 0):
+        for port in (await self._last_port() or self.plan.port, 0):
             server = KubeletServer(context, host=self.plan.address, port=port)
             try:
                 return server, await server.listen()
@@ -137,8 +144,9 @@ class Node:
 
     async def _last_port(self) -> int:
         try:
-            found = await self._client.get(core_v1.Node, self.plan.name)
-        except ApiError:
+            async with asyncio.timeout(LAST_PORT_SECONDS):
+                found = await self._client.get(core_v1.Node, self.plan.name)
+        except (ApiError, Unreachable, TimeoutError):
             return 0
         endpoint = found.status.daemon_endpoints and found.status.daemon_endpoints.kubelet_endpoint
         return endpoint.port if endpoint else 0
@@ -166,8 +174,19 @@ class Node:
         await self._stack.aclose()
 
 
-def _server_context(pair: KeyPair, authority: KeyPair) -> ssl.SSLContext:
-    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cafile=str(authority.certificate))
+def local_server_context(plan: NodePlan, pki: Pki) -> ssl.SSLContext:
+    """Return the context of the kubelet's server of a node beside the cluster's authority."""
+    context = server_context(pki.ca.certificate)
+    pair = pki.node_server(plan.name, plan.addresses)
     context.load_cert_chain(pair.certificate, pair.key)
+    return context
+
+
+def server_context(authority: Path) -> ssl.SSLContext:
+    """Return a context for the kubelet's server, as yet without a certificate.
+
+    Clients may show certificates of the authority in this file.
+    """
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cafile=str(authority))
     context.verify_mode = ssl.CERT_OPTIONAL
     return context

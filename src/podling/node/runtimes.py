@@ -48,6 +48,8 @@ class NodePlan(Struct, frozen=True, kw_only=True):
     """The node's address of the other family; empty without one."""
     pod_ranges: tuple[Network, ...] = DEFAULT_RANGES.pods
     """The cluster's ranges of pod addresses, the default family first."""
+    port: int = 0
+    """The port of the kubelet's server, if it is free; 0 for any."""
     static_pod_path: Path | None = None
     assigns_blocks: bool = True
     """A controller gives the node its block of pod addresses (``spec.podCIDR``)."""

@@ -14,6 +14,7 @@ import errno
 import logging
 import socket
 import ssl
+from collections.abc import Sequence
 from typing import Any
 
 from aiohttp import web
@@ -70,14 +71,32 @@ def listen(host: str, port: int) -> socket.socket:
     return socket.create_server((host, port), family=family, backlog=BACKLOG)
 
 
+def listen_all(hosts: Sequence[str], port: int) -> tuple[socket.socket, ...]:
+    """Return a listening socket for each address, all of one port: with 0 the one that the first gets.
+
+    Raises ``OSError``.
+    """
+    found: list[socket.socket] = []
+    try:
+        for host in hosts:
+            found.append(listen(host, found[0].getsockname()[1] if found else port))
+    except OSError:
+        for each in found:
+            each.close()
+        raise
+    return tuple(found)
+
+
 class Listener(web.BaseSite):
     """Accepts the connections of a runner's server.
 
     Args:
+        also: further addresses to listen on, with the same port.
         options: of each connection, as ``aiohttp.web.Server`` takes them.
     """
 
     __slots__ = (
+        "_also",
         "_handshakes",
         "_host",
         "_http_runner",
@@ -93,12 +112,13 @@ class Listener(web.BaseSite):
         "port",
     )
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 the options of a server, all by name
         self,
         runner: web.BaseRunner,
         host: str,
         port: int,
         *,
+        also: Sequence[str] = (),
         ssl_context: ssl.SSLContext | None = None,
         limits: Limits | None = None,
         timeouts: Timeouts | None = None,
@@ -109,6 +129,7 @@ class Listener(web.BaseSite):
         self._http_runner = runner
         self._tls = ssl_context
         self._host = host
+        self._also = also
         self.port = port
         """The port that is listened on; 0 takes a free one at the start."""
         self._limits = limits or Limits()
@@ -133,10 +154,12 @@ class Listener(web.BaseSite):
     async def start(self) -> None:
         """Listen. Raises ``OSError`` where the address is taken."""
         await super().start()
-        listening = listen(self._host, self.port) if self._shared is None else self._shared.listening
-        listening.setblocking(False)
-        self.port = listening.getsockname()[1]
-        self._sockets = (listening,)
+        self._sockets = (
+            listen_all((self._host, *self._also), self.port) if self._shared is None else self._shared.sockets
+        )
+        for each in self._sockets:
+            each.setblocking(False)
+        self.port = self._sockets[0].getsockname()[1]
         self._accept_again()
         self._sweep_later()
 

@@ -1,4 +1,4 @@
-"""A listening socket that several processes accept connections from, each about as many as the others.
+"""Listening sockets that several processes accept connections from, each about as many as the others.
 
 Left to itself, the kernel wakes all of them, and the one that runs already takes one connection after the
 other: on a busy machine, one process gets nearly all. So the processes share the numbers of their
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import mmap
 import socket
+from collections.abc import Sequence
 from copy import copy
 
 _SIZE = 8
@@ -16,23 +17,27 @@ _SIZE = 8
 
 
 class SharedSocket:
-    """A socket and the number of connections of each process; made before the processes are forked."""
+    """Sockets of one port and the number of connections of each process; made before they are forked.
 
-    def __init__(self, listening: socket.socket, processes: int) -> None:
-        self.listening = listening
+    Args:
+        also: sockets at further addresses.
+    """
+
+    def __init__(self, listening: socket.socket, processes: int, also: Sequence[socket.socket] = ()) -> None:
+        self.sockets = (listening, *also)
         self._counts = memoryview(mmap.mmap(-1, _SIZE * processes)).cast("Q")
         self._own = 0
 
     def of(self, number: int) -> SharedSocket:
-        """Return the socket for the process with this number, from 0, which has no connections yet."""
+        """Return the sockets for the process with this number, from 0, which has no connections yet."""
         found = copy(self)
-        found.listening, found._own = self.listening.dup(), number
+        found.sockets, found._own = tuple(each.dup() for each in self.sockets), number
         found.note(0)
         return found
 
     @property
     def port(self) -> int:
-        port: int = self.listening.getsockname()[1]
+        port: int = self.sockets[0].getsockname()[1]
         return port
 
     def note(self, connections: int) -> None:
@@ -45,4 +50,5 @@ class SharedSocket:
         return self._counts[self._own] > min(self._counts)
 
     def close(self) -> None:
-        self.listening.close()
+        for each in self.sockets:
+            each.close()

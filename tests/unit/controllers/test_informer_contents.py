@@ -18,6 +18,7 @@ from tests.support.control_loops import running
 
 META = ObjectMeta(name="a", namespace="default", uid="u", resource_version="7", annotations={"x": "y"})
 ROOT_CA = ObjectMeta(name=CONFIG_MAP, namespace="default")
+INFORMATION = ObjectMeta(name="cluster-info", namespace="kube-public")
 MANAGED = ObjectMeta(name="a", managed_fields=(ManagedFieldsEntry(manager="kubectl"),))
 
 
@@ -30,6 +31,11 @@ MANAGED = ObjectMeta(name="a", managed_fields=(ManagedFieldsEntry(manager="kubec
         (
             Secret(metadata=META, data={"a": "MQ=="}, type=SECRET_TYPE),
             Secret(metadata=META, data={"a": "MQ=="}, type=SECRET_TYPE),
+        ),
+        (ConfigMap(metadata=INFORMATION, data={"a": "1"}), ConfigMap(metadata=INFORMATION, data={"a": "1"})),
+        (
+            Secret(metadata=META, data={"a": "MQ=="}, type="bootstrap.kubernetes.io/token"),
+            Secret(metadata=META, data={"a": "MQ=="}, type="bootstrap.kubernetes.io/token"),
         ),
         (CustomObject(metadata=META, content={"spec": {"a": 1}}), CustomObject(metadata=META)),
         (

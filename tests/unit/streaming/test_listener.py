@@ -144,3 +144,14 @@ async def test_few_handshakes_of_one_address_are_in_progress(
     async with listening(server) as port:
         assert await asyncio.gather(*(served(port, client) for _ in range(CLIENTS))) == [True] * CLIENTS
     assert most == IN_PROGRESS_MAX
+
+
+async def test_further_addresses_have_the_same_port(tmp_path: Path) -> None:
+    server, client = contexts(tmp_path)
+    client.check_hostname = False
+    async with listening(server, also=("127.0.0.2",)) as port:
+        for host in (HERE, "127.0.0.2"):
+            reader, writer = await asyncio.open_connection(host, port, ssl=client, server_hostname=HERE)
+            writer.write(REQUEST)
+            assert (await reader.read()).endswith(b"served")
+            writer.transport.abort()

@@ -10,7 +10,7 @@ import pytest
 from aiohttp import web
 
 from podling.streaming import listener
-from podling.streaming.listener import Listener, listen
+from podling.streaming.listener import Listener, listen, listen_all
 from podling.streaming.shared_socket import SharedSocket
 
 
@@ -75,6 +75,26 @@ async def test_connections_are_spread_evenly() -> None:
     for runner in runners:
         await runner.cleanup()
     shared.close()
+
+
+async def test_connections_to_every_address_are_accepted() -> None:
+    first, second = listen_all(("127.0.0.1", "127.0.0.2"), 0)
+    shared = SharedSocket(first, 1, (second,))
+    taken = [0]
+    runner = await serving(shared, taken, 0)
+    for host in ("127.0.0.1", "127.0.0.2"):
+        reader, writer = await asyncio.open_connection(host, shared.port)
+        writer.write(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+        await reader.readuntil(b"\r\n\r\n")
+        writer.close()
+    assert taken == [2]
+    await runner.cleanup()
+    shared.close()
+
+
+def test_address_that_is_taken_leaves_no_socket_open() -> None:
+    with listen("127.0.0.2", 0) as taken, pytest.raises(OSError, match="in use"):
+        listen_all(("127.0.0.1", "127.0.0.2"), taken.getsockname()[1])
 
 
 async def test_process_alone_accepts_everything_although_it_has_more(monkeypatch: pytest.MonkeyPatch) -> None:

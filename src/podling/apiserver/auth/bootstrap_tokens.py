@@ -1,6 +1,6 @@
-"""Authentication by bootstrap tokens, with which nodes that have no certificate yet ask for one.
+"""Authentication by bootstrap tokens, with which nodes that have no certificate yet request one.
 
-The reason of a refusal is the server's own: a client sees 401 whatever it is.
+A client sees 401 for every reason of a refusal.
 Upstream: ``plugin/pkg/auth/authenticator/token/bootstrap``.
 """
 

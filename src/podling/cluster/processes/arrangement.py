@@ -25,9 +25,9 @@ from podling.cluster.processes.reports import Report, Reporter, Started, Step
 from podling.cluster.processes.state_file import StateFile
 from podling.cluster.processes.supervision import PartWork, Supervision
 from podling.cluster.processes.surroundings import Surroundings
-from podling.cluster.served_api import host_of, port_failures
+from podling.cluster.served_api import hosts_of, port_failures
 from podling.node.machine import node_names
-from podling.streaming.listener import listen
+from podling.streaming.listener import listen_all
 from podling.streaming.shared_socket import SharedSocket
 
 logger = logging.getLogger(__name__)
@@ -101,8 +101,8 @@ class Arrangement:
         states = StateFile(self._directory.path)
         try:
             with port_failures(self._settings.port):
-                listening = listen(host_of(self._settings), self._settings.port)
-            self._listening = SharedSocket(listening, max(1, self._settings.api_workers))
+                first, *also = listen_all(hosts_of(self._settings), self._settings.port)
+            self._listening = SharedSocket(first, max(1, self._settings.api_workers), also)
             self._supervise(states, on_start)
         finally:
             states.remove()

@@ -14,7 +14,7 @@ from podling.cluster.local_nodes import node_plans
 from podling.cluster.processes.part_backend import part_backend
 from podling.cluster.processes.reports import Started
 from podling.cluster.processes.surroundings import Surroundings
-from podling.node.node import Node
+from podling.node.node import Node, local_server_context
 from podling.runtime.images.store import ImageStore
 
 
@@ -38,7 +38,9 @@ class NodePart:
         for plan in node_plans(found.directory, found.settings):
             if plan.name not in found.part.nodes:
                 continue
-            node = Node(plan, LocalClient(counted, Node.user(plan.name)), pki, images)
+            node = Node(
+                plan, LocalClient(counted, Node.user(plan.name)), local_server_context(plan, pki), images
+            )
             self._stack.push_async_callback(node.stop)
             await node.start()
             self._nodes.append(node)

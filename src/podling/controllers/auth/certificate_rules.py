@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 from msgspec import Struct, structs
 
 from podling.api.certificates_v1 import CertificateSigningRequest, CertificateSigningRequestCondition
+from podling.machinery.bootstrap_tokens import GROUP as BOOTSTRAPPERS
 from podling.machinery.certificate_requests import Wanted, pem_of
 
 CLIENT = "kubernetes.io/kube-apiserver-client"
@@ -25,6 +26,8 @@ NODES, NODE_PREFIX = ("system:nodes",), "system:node:"
 APPROVED_KEPT = timedelta(hours=1)
 DENIED_KEPT = timedelta(hours=1)
 PENDING_KEPT = timedelta(hours=24)
+REGISTRATION = timedelta(seconds=10)
+"""A node appears within this time of its request's approval."""
 
 
 class Recognized(Struct, frozen=True):
@@ -57,6 +60,26 @@ def recognized(request: CertificateSigningRequest, wanted: Wanted) -> tuple[Reco
     if request.spec.signer_name != KUBELET_CLIENT or _kubelet_client(wanted, request.spec.usages):
         return ()
     return (SELF_NODE, NODE) if request.spec.username == wanted.common_name else (NODE,)
+
+
+def is_bootstrapping(request: CertificateSigningRequest) -> bool:
+    """Return whether the request's user has a bootstrap token and nothing else."""
+    return BOOTSTRAPPERS in request.spec.groups
+
+
+def node_exists(name: str) -> str:
+    """Return the message for a request for the name of a node that exists."""
+    return (
+        f'a node named "{name}" exists in the cluster: delete it first (kubectl delete node {name}), or '
+        "choose another name"
+    )
+
+
+def was_just_approved(request: CertificateSigningRequest, now: datetime) -> bool:
+    return any(
+        each.type == APPROVED and not _is_older(each.last_update_time or now, REGISTRATION, now)
+        for each in request.status.conditions
+    )
 
 
 def waits_for_signature(request: CertificateSigningRequest) -> bool:

@@ -34,8 +34,7 @@ def user_name(cluster: ControlPlane, token: str = str(TOKEN)) -> str:
     try:
         return cluster.server.authenticator.user_of(None, f"Bearer {token}").name
     except ApiError as error:
-        assert error.code == 401
-        return ""
+        return "" if error.code == 401 else str(error)
 
 
 async def test_token_names_user_and_groups(cluster: ControlPlane) -> None:

@@ -1,17 +1,12 @@
-"""The bootstrap signer and the token cleaner, on virtual time."""
+"""Signatures of the cluster's information, on virtual time."""
 
 from __future__ import annotations
-
-from datetime import timedelta
-
-from msgspec import structs
 
 from podling import clock
 from podling.api.core_v1 import ConfigMap, Secret
 from podling.api.meta_v1 import ObjectMeta
 from podling.client.base import Client
 from podling.controllers.auth.bootstrap_signer import BootstrapSignerController
-from podling.controllers.auth.token_cleaner import TokenCleanerController
 from podling.machinery import bootstrap_tokens, cluster_info
 from podling.machinery.bootstrap_tokens import BootstrapToken
 from podling.testing import ControlPlane
@@ -56,31 +51,3 @@ async def test_signer_replaces_forged_signatures_and_leaves_other_entries(cluste
         forged = {"jws-kubeconfig-aaaaaa": "x", "jws-kubeconfig-cccccc": "y", "other": "z"}
         await client.patch(ConfigMap, "cluster-info", {"data": forged}, "kube-public")
         assert await signatures(client) == {"jws-kubeconfig-aaaaaa": good, "other": "z"}
-
-
-async def test_expired_token_is_deleted_and_signs_no_more(cluster: ControlPlane) -> None:
-    client = cluster.client
-    await client.create(bootstrap_tokens.new_secret(FIRST, clock.now() + timedelta(minutes=10)))
-    await client.create(bootstrap_tokens.new_secret(SECOND, None))
-    await client.create(information("one"))
-    async with running(client, BootstrapSignerController, TokenCleanerController):
-        await clock.sleep(590)
-        assert set(await signatures(client)) == {"jws-kubeconfig-aaaaaa", "jws-kubeconfig-bbbbbb"}
-        await clock.sleep(10)
-        assert set(await signatures(client)) == {"jws-kubeconfig-bbbbbb"}
-        left = [each.metadata.name for each in (await client.list(Secret, "kube-system")).items]
-        assert left == ["bootstrap-token-bbbbbb"]
-
-
-async def test_cleaner_leaves_secrets_of_other_types_and_namespaces(cluster: ControlPlane) -> None:
-    client, past = cluster.client, clock.now() - timedelta(hours=1)
-    secret = bootstrap_tokens.new_secret(FIRST, past)
-    await client.create(structs.replace(secret, type="Opaque"))
-    metadata = structs.replace(secret.metadata, namespace="default")
-    await client.create(structs.replace(secret, metadata=metadata))
-    await client.create(bootstrap_tokens.new_secret(SECOND, past))
-    async with running(client, TokenCleanerController):
-        await clock.sleep(1)
-    assert [each.metadata.name for each in (await client.list(Secret)).items] == [
-        "bootstrap-token-aaaaaa"
-    ] * 2

@@ -1,0 +1,118 @@
+"""The process of a node that has joined: the same node as beside its API server, over HTTPS.
+
+What it needs of the cluster it keeps on disk: it starts without the API server, and adopts its containers.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from contextlib import AsyncExitStack
+
+from msgspec import structs
+
+from podling.client.http import HttpClient
+from podling.cluster.directory import DataDirectory
+from podling.cluster.joined import settings as joined_settings
+from podling.cluster.joined.identity import NodeIdentity
+from podling.cluster.joined.settings import JoinedSettings, current_address, node_plan
+from podling.cluster.start_failure import start_failures
+from podling.node.joining.certificate_manager import CertificateManager
+from podling.node.node import Node, server_context
+from podling.runtime.images.store import ImageStore
+from podling.supervisor import Supervisor
+
+READY_SECONDS = 60.0
+"""Seconds that ``join`` waits for the node to be Ready."""
+
+Progress = Callable[[str, str], None]
+
+
+class JoinedNode:
+    """The node of one data directory, in this process."""
+
+    def __init__(self, directory: DataDirectory, settings: JoinedSettings, progress: Progress) -> None:
+        self._directory = directory
+        self._settings = structs.replace(settings, address=current_address(settings))
+        self._progress = progress
+        self._identity = NodeIdentity(directory)
+        self._stack = AsyncExitStack()
+        self._serves = asyncio.Event()
+        """Set once the kubelet's server has a certificate."""
+        self._node: Node
+
+    async def start(self) -> None:
+        """Start the node. Raises ``StartFailure``; what had started is stopped again."""
+        try:
+            with start_failures():
+                await self._start()
+        except BaseException:
+            await self.stop()
+            raise
+
+    async def _start(self) -> None:
+        settings, identity = self._settings, self._identity
+        joined_settings.write(self._directory, settings)
+        plan = node_plan(self._directory, settings)
+        calling, serving = identity.client_context(), server_context(identity.authority)
+        client = HttpClient(settings.server, calling)
+        self._stack.push_async_callback(client.close)
+        supervisor = Supervisor()
+        self._stack.push_async_callback(supervisor.close)
+
+        async def renewed() -> None:
+            calling.load_cert_chain(identity.client.path)
+            await client.close()  # connections keep the certificate that they began with
+
+        async def certified() -> None:
+            serving.load_cert_chain(identity.server.path)
+            self._serves.set()
+
+        if identity.server.period() is not None:
+            await certified()
+        of_client = CertificateManager(client, plan.name, identity.client, (), renewed)
+        of_server = CertificateManager(client, plan.name, identity.server, (plan.address,), certified)
+        supervisor.keep_running("certificates/client", of_client.run, plan.name)
+        supervisor.keep_running("certificates/serving", of_server.run, plan.name)
+        self._node = Node(plan, client, serving, ImageStore(self._directory.images))
+        self._stack.push_async_callback(self._node.stop)
+        await self._node.start()
+        self._progress("node", f"{plan.name} on {plan.runtime}, {plan.address}")
+
+    async def ready(self, stop: asyncio.Event) -> bool:
+        """Wait until the node is Ready and can be called, ``stop``, or too long; return whether it is."""
+        ready, stopped = asyncio.create_task(self._all_ready()), asyncio.create_task(stop.wait())
+        watched = [ready, stopped, *self._running()]
+        await asyncio.wait(watched, timeout=READY_SECONDS, return_when=asyncio.FIRST_COMPLETED)
+        self._raise_failure()
+        stopped.cancel()
+        if not ready.done():
+            ready.cancel()
+            return False
+        self._progress("ready", self._settings.node_name)
+        return True
+
+    async def _all_ready(self) -> None:
+        await self._node.ready()
+        await self._serves.wait()
+
+    async def run_until(self, stop: asyncio.Event) -> None:
+        """Run until stopped. Raises the error of a component that should never end."""
+        stopped = asyncio.create_task(stop.wait())
+        try:
+            await asyncio.wait([stopped, *self._running()], return_when=asyncio.FIRST_COMPLETED)
+            self._raise_failure()
+        finally:
+            stopped.cancel()
+
+    async def stop(self) -> None:
+        """Let go of everything; containers run on."""
+        await self._stack.aclose()
+
+    def _running(self) -> list[asyncio.Task[None]]:
+        return [self._node.task] if self._node.task is not None else []
+
+    def _raise_failure(self) -> None:
+        for task in self._running():
+            if task.done() and not task.cancelled() and (error := task.exception()):
+                raise error

@@ -1,0 +1,85 @@
+"""The record of a node that has joined a cluster: which cluster, and as what."""
+
+from __future__ import annotations
+
+import socket
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import msgspec
+
+from podling.cluster.directory import DataDirectory, DirectoryUnusable, replace_file
+from podling.node.machine import primary_address
+from podling.node.runtimes import NodePlan
+
+FILE = "node.json"
+KUBELET_PORT = 10250
+"""The port of the kubelet's server, where it is free: firewalls between machines know it."""
+
+
+class JoinedSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """Settings that a joined node keeps between runs."""
+
+    server: str
+    """The URL of the API server."""
+    node_name: str
+    node_ip: str = ""
+    """The address given by an option; empty: the one on the route to the API server."""
+    address: str = ""
+    """The address that was last used."""
+    runtime: str = ""
+    static_pod_path: str = ""
+
+
+def read(directory: DataDirectory) -> JoinedSettings | None:
+    """Return the record in a directory; None where no node has joined. Raises ``DirectoryUnusable``."""
+    path = directory.path / FILE
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=JoinedSettings)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except (OSError, msgspec.DecodeError) as error:
+        raise DirectoryUnusable(f"{path} cannot be read: {error}; restore it, or join anew") from error
+
+
+def write(directory: DataDirectory, settings: JoinedSettings) -> None:
+    """Record the settings if they have changed. Raises ``OSError``."""
+    if settings != read(directory):
+        replace_file(directory.path / FILE, msgspec.json.encode(settings))
+
+
+def node_plan(directory: DataDirectory, settings: JoinedSettings) -> NodePlan:
+    """Return the plan of the node."""
+    return NodePlan(
+        name=settings.node_name,
+        index=0,
+        runtime=settings.runtime,
+        root=directory.node(settings.node_name),
+        cluster_id=directory.id,
+        address=settings.address,
+        port=KUBELET_PORT,
+        static_pod_path=Path(settings.static_pod_path) if settings.static_pod_path else None,
+    )
+
+
+def current_address(settings: JoinedSettings) -> str:
+    """Return the address that the node has now: the given one, or the one that leads to the API server.
+
+    Without a route there, the last one; without any, that of the default route.
+    """
+    return settings.node_ip or address_towards(settings.server) or settings.address or primary_address()
+
+
+def address_towards(url: str) -> str:
+    """Return this machine's address on the route to a server; empty without a route. Sends nothing."""
+    parts = urlsplit(url)
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(
+            parts.hostname, parts.port or 443, type=socket.SOCK_DGRAM
+        )[0]
+        with socket.socket(family, kind, protocol) as probe:
+            probe.connect(address)
+            found: str = probe.getsockname()[0]
+    except OSError:
+        return ""
+    return found
