@@ -48,6 +48,11 @@ class Kernel:
     def close(self) -> None:
         self._socket.close()
 
+    @property
+    def number(self) -> int:
+        """The number of this socket, by which the kernel reports its changes."""
+        return int(self._socket.getsockname()[0])
+
     def commit(self, batch: Batch) -> None:
         """Carry a transaction out as a whole. Raises ``OSError``: then nothing of it happened."""
         if not batch:

@@ -31,9 +31,21 @@ class KernelTable:
         self.rules = RuleTable()
         self._base = {chain.name: chain.comments() for chain in base_rules.chains(place)}
         self._stale: set[str] = set()
+        self._kernel: Kernel | None = None
         self._writing = asyncio.Lock()
         self._is_known = False
         """True after the first comparison with the kernel."""
+
+    def owns(self, number: int) -> bool:
+        """Return whether the socket of this number is the one that writes this table."""
+        return self._kernel is not None and self._kernel.number == number
+
+    async def close(self) -> None:
+        """Let go of the table, which stays as it is."""
+        async with self._writing:
+            kernel, self._kernel = self._kernel, None
+            if kernel is not None:
+                kernel.close()
 
     async def put(self, changes: Mapping[Key, ServiceRules]) -> None:
         """Give Services other rules. Raises ``RuntimeFailure`` if the kernel holds something else then."""
@@ -104,17 +116,21 @@ class KernelTable:
 
     # ---- in a thread
 
+    def _opened(self) -> Kernel:
+        if self._kernel is None:
+            self._kernel = Kernel()
+        return self._kernel
+
     def _read(self) -> TableState:
-        with Kernel() as kernel:
-            return kernel_state.read(kernel, self.place.family, self.place.table)
+        return kernel_state.read(self._opened(), self.place.family, self.place.table)
 
     def _commit(self, transaction: Transaction) -> None:
         place = self.place
-        with Kernel() as kernel:
-            kernel.commit(messages.batch_of(place.family, place.table, transaction))
-            self._stale -= set(transaction.write_chains)
-            self._stale |= transaction.drop_chains
-            self._delete_stale(kernel)
+        kernel = self._opened()
+        kernel.commit(messages.batch_of(place.family, place.table, transaction))
+        self._stale -= set(transaction.write_chains)
+        self._stale |= transaction.drop_chains
+        self._delete_stale(kernel)
 
     def _delete_stale(self, kernel: Kernel) -> None:
         """Delete unused chains. Those that the kernel still counts as used stay until the next change."""

@@ -51,6 +51,8 @@ class ServiceRecord(Struct, frozen=True):
     """The time that a client stays with its endpoint; 0 without affinity."""
     external_local: bool = False
     internal_local: bool = False
+    health_check_port: int = 0
+    """The port on which load balancers check this node; 0 for Services that need no check."""
 
     def uses_cluster_endpoints(self, addresses: FamilyRecord, port: PortRecord) -> bool:
         """Return whether traffic ever goes to endpoints anywhere. That includes external policy ``Local``:
@@ -73,6 +75,7 @@ def record_of(service: Service) -> ServiceRecord | None:
     if spec.cluster_ip in ("", "None") or spec.type == "ExternalName":
         return None
     external = spec.type in ("LoadBalancer", "NodePort") or bool(spec.external_ips)
+    balanced = spec.type == "LoadBalancer"
     external_local = external and spec.external_traffic_policy == "Local"
     return ServiceRecord(
         key=Key(metadata.namespace or "", metadata.name or ""),
@@ -82,6 +85,7 @@ def record_of(service: Service) -> ServiceRecord | None:
         affinity_seconds=_affinity_seconds(service),
         external_local=external_local,
         internal_local=spec.internal_traffic_policy == "Local",
+        health_check_port=spec.health_check_node_port if external_local and balanced else 0,
     )
 
 

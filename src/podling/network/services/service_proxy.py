@@ -2,41 +2,44 @@
 
 Handlers of the informers only note which Service changed. The loop takes all that is noted, computes the
 rules of those Services, and commits one transaction for each family of addresses; changes that come meanwhile
-are the next transaction. Every few seconds it looks whether another program changed the tables.
+are the next transaction. What another program changes in the tables is restored at once.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from typing import cast
 
 from msgspec import Struct
 
 from podling import clock
-from podling.api.core_v1 import Node, ObjectReference, Service
+from podling.api.core_v1 import Node, Service
 from podling.api.discovery_v1 import EndpointSlice
 from podling.client.base import Client, Key
 from podling.client.events import EventRecorder
 from podling.client.informer import Informer
 from podling.client.informer_factory import InformerFactory
-from podling.network.generation import generation
+from podling.network.nftables.monitor import Monitor
 from podling.network.services import addresses, service_ports
 from podling.network.services.base_rules import Place
 from podling.network.services.endpoint_slices import SliceRecord
+from podling.network.services.health_checks import HealthCheck, HealthChecks
 from podling.network.services.kernel_table import KernelTable
 from podling.network.services.rendering import NodeView, render
 from podling.network.services.rules import NOTHING, ServiceRules
 from podling.network.services.service_ports import ServiceRecord
-from podling.runtime.oci.threads import in_thread
+from podling.network.services.udp_cleanup import UdpCleanup
+from podling.network.services.udp_flows import UdpService, udp_service
 from podling.supervisor import Supervisor
 
 logger = logging.getLogger(__name__)
 
-CHECK_SECONDS = 5.0
-"""Interval of the look whether another program changed any rule."""
+CHECK_SECONDS = 60.0
+"""Interval of the comparison with the kernel without any sign of a change."""
+RESTORE_SECONDS = 1.0
+"""The least time between two comparisons: another program may change the tables again and again."""
 _AT_ONCE = 100
 """Services whose rules are computed in one turn of the event loop."""
 _ZONE = "topology.kubernetes.io/zone"
@@ -78,10 +81,13 @@ class ServiceProxy:
         self._nodes: Informer[Node] = Informer(client, Node, field_selector=f"metadata.name={settings.node}")
         self._tables: dict[str, KernelTable] = {}
         self._view = NodeView(name=settings.node)
+        self._udp = {family: UdpCleanup(family) for family in addresses.FAMILIES}
+        self._is_healthy = True
+        self._checks = HealthChecks(settings.node, recorder, lambda: self._is_healthy)
         self._dirty: set[Key] = set()
         self._wake = asyncio.Event()
-        self._generation = 0
         self._next_check = 0.0
+        self._last_check = 0.0
         self._services.add_handler(self._note, lambda _, new: self._note(new), self._note)
         self._slices.add_handler(self._note_slice, self._note_slices, self._note_slice)
         self._nodes.add_handler(self._note_node, lambda _, new: self._note_node(new))
@@ -133,15 +139,27 @@ class ServiceProxy:
         async with Supervisor() as supervisor:
             supervisor.keep_running("network/own-node", self._nodes.run, self._settings.node)
             await asyncio.gather(self._services.synced(), self._slices.synced(), self._nodes.synced())
-            self._tables.clear()
             self._start_table("ip")
-            self._next_check = clock.monotonic() + CHECK_SECONDS
             self._mark(self._all())
-            while True:
-                await self._take_changes()
-                if clock.monotonic() >= self._next_check:
-                    await self._check()
-                await self._wait()
+            monitor = Monitor(self._is_mine, self._is_own, self._suspect)
+            monitor.start()
+            try:
+                await self._follow()
+            finally:
+                monitor.close()
+                self._checks.close()
+                tables, self._tables = self._tables, {}
+                for table in tables.values():
+                    await table.close()
+
+    async def _follow(self) -> None:
+        self._last_check = clock.monotonic()
+        self._next_check = self._last_check + CHECK_SECONDS
+        while True:
+            await self._take_changes()
+            if clock.monotonic() >= self._next_check:
+                await self._check()
+            await self._wait()
 
     def _start_table(self, family: str) -> KernelTable:
         """Begin with a table. The rules of the last run stay until they are compared with the wanted."""
@@ -159,49 +177,81 @@ class ServiceProxy:
             pass
 
     async def _take_changes(self) -> None:
+        """Carry out what was noted. Should that fail, it is noted again, and the supervisor starts anew."""
         self._wake.clear()
         dirty, self._dirty = self._dirty, set()
-        changes: dict[str, dict[Key, ServiceRules]] = defaultdict(dict)
-        for done, key in enumerate(sorted(dirty)):
+        try:
+            await self._carry_out(sorted(dirty))
+        except BaseException:
+            self._is_healthy = False
+            self._mark(dirty)
+            raise
+        self._is_healthy = True
+
+    async def _carry_out(self, keys: list[Key]) -> None:
+        changes: dict[str, dict[Key, ServiceRules]] = {family: {} for family in addresses.FAMILIES}
+        served: dict[str, dict[Key, UdpService]] = {family: {} for family in addresses.FAMILIES}
+        checks: dict[Key, HealthCheck | None] = {}
+        for done, key in enumerate(keys):
             if done % _AT_ONCE == _AT_ONCE - 1:
                 await clock.sleep(0)
-            for family, rules in self._rules_of(key).items():
-                changes[family][key] = rules
-        for family, rules_by_key in changes.items():
-            table = self._tables.get(family)
-            if table is None:
-                if all(rules == NOTHING for rules in rules_by_key.values()):
-                    continue
-                table = self._start_table(family)
-            await table.put(rules_by_key)
+            service = self._services.get(key)
+            record = service_ports.record_of(service) if service is not None else None
+            slices = self._slices.by_index(_BY_SERVICE, str(key))
+            checks[key] = self._check_of(record, slices)
+            for family in addresses.FAMILIES:
+                changes[family][key] = render(record, slices, self._view, family) if record else NOTHING
+                served[family][key] = udp_service(record, slices, family) if record else UdpService()
+        for family, rules in changes.items():
+            if table := self._table_for(family, rules):
+                await table.put(rules)
+                await self._udp[family].put(served[family])
+        await self._checks.put(checks)
 
-    def _rules_of(self, key: Key) -> dict[str, ServiceRules]:
-        service = self._services.get(key)
-        record: ServiceRecord | None = service_ports.record_of(service) if service is not None else None
-        if record is None:
-            return dict.fromkeys(addresses.FAMILIES, NOTHING)
-        slices = self._slices.by_index(_BY_SERVICE, str(key))
-        return {family: render(record, slices, self._view, family) for family in addresses.FAMILIES}
+    def _check_of(self, record: ServiceRecord | None, slices: tuple[SliceRecord, ...]) -> HealthCheck | None:
+        if record is None or not record.health_check_port:
+            return None
+        local = {
+            endpoint.address
+            for each in slices
+            for endpoint in each.endpoints
+            if endpoint.ready and endpoint.node == self._settings.node
+        }
+        return HealthCheck(record.health_check_port, len(local))
+
+    def _table_for(self, family: str, changes: dict[Key, ServiceRules]) -> KernelTable | None:
+        """Return the table of a family. That of IPv6 is not made before a Service needs it."""
+        table = self._tables.get(family)
+        if table is None and any(rules != NOTHING for rules in changes.values()):
+            return self._start_table(family)
+        return table
 
     # ---- foreign changes
 
+    def _is_mine(self, table: str) -> bool:
+        return table == self._settings.table
+
+    def _is_own(self, number: int) -> bool:
+        return any(table.owns(number) for table in self._tables.values())
+
+    def _suspect(self) -> None:
+        """Compare soon: another program may have changed a table."""
+        self._next_check = min(self._next_check, self._last_check + RESTORE_SECONDS)
+        self._wake.set()
+
     async def _check(self) -> None:
-        """Restore the tables if any program changed any rule since the last look."""
-        self._next_check = clock.monotonic() + CHECK_SECONDS
-        current = await in_thread(generation)
-        if current == self._generation:
-            return
+        """Restore what another program changed in the tables."""
+        self._last_check = clock.monotonic()
+        self._next_check = self._last_check + CHECK_SECONDS
         for table in self._tables.values():
             if wrong := await table.restore():
                 logger.warning("%s; it is restored", wrong)
                 self._report(wrong)
-        self._generation = await in_thread(generation)
 
     def _report(self, wrong: str) -> None:
-        node = ObjectReference(
-            kind="Node", api_version="v1", name=self._settings.node, uid=self._settings.node
-        )
-        self._recorder.event(node, "Warning", "ServiceRulesRestored", wrong)
+        node = self._nodes.get(Key("", self._settings.node))
+        if node is not None:
+            self._recorder.event(node, "Warning", "ServiceRulesRestored", wrong)
 
 
 def _service_of(found: SliceRecord) -> Iterable[str]:

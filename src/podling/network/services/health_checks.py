@@ -1,0 +1,112 @@
+"""The health checks of load balancers: a node is a target if it has endpoints of the Service.
+
+A Service of external policy ``Local`` has a ``healthCheckNodePort``, on which each node states how many local
+endpoints are ready. Upstream: ``pkg/proxy/healthcheck/service_health.go``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections.abc import Callable, Mapping
+from http import HTTPStatus
+
+from msgspec import Struct
+
+from podling.api.core_v1 import ObjectReference
+from podling.client.base import Key
+from podling.client.events import EventRecorder
+
+logger = logging.getLogger(__name__)
+
+_HEAD_BYTES = 8192
+_SECONDS = 10.0
+"""The longest time for one request and its answer."""
+
+
+class HealthCheck(Struct, frozen=True):
+    """The port of a Service's health check, and the number of its ready endpoints on this node."""
+
+    port: int
+    endpoints: int
+
+
+def answer(key: Key, endpoints: int, healthy: bool) -> bytes:
+    """Return the response to any request."""
+    status = HTTPStatus.OK if endpoints and healthy else HTTPStatus.SERVICE_UNAVAILABLE
+    content = {
+        "service": {"namespace": key.namespace, "name": key.name},
+        "localEndpoints": endpoints,
+        "serviceProxyHealthy": healthy,
+    }
+    body = json.dumps(content, indent="\t").encode()
+    head = (
+        f"HTTP/1.1 {status.value} {status.phrase}\r\n"
+        "Content-Type: application/json\r\n"
+        "X-Content-Type-Options: nosniff\r\n"
+        f"X-Load-Balancing-Endpoint-Weight: {endpoints}\r\n"
+        f"Content-Length: {len(body)}\r\n"
+        "Connection: close\r\n\r\n"
+    )
+    return head.encode() + body
+
+
+class HealthChecks:
+    """The servers of all health checks of one node.
+
+    Args:
+        is_healthy: the state of the proxy itself.
+    """
+
+    def __init__(self, node: str, recorder: EventRecorder, is_healthy: Callable[[], bool]) -> None:
+        self._node = node
+        self._recorder = recorder
+        self._is_healthy = is_healthy
+        self._endpoints: dict[Key, int] = {}
+        self._servers: dict[Key, tuple[int, asyncio.Server]] = {}
+
+    async def put(self, changes: Mapping[Key, HealthCheck | None]) -> None:
+        """Serve the checks of Services; None for one that has none (any more)."""
+        for key, check in changes.items():
+            port, server = self._servers.get(key, (0, None))
+            if server is not None and (check is None or check.port != port):
+                del self._servers[key]
+                server.close()
+            if check is None:
+                self._endpoints.pop(key, None)
+                continue
+            self._endpoints[key] = check.endpoints
+            if key not in self._servers:
+                await self._listen(key, check.port)
+
+    async def _listen(self, key: Key, port: int) -> None:
+        try:
+            server = await asyncio.start_server(
+                lambda reader, writer: self._serve(key, reader, writer), None, port, limit=_HEAD_BYTES
+            )
+        except OSError as error:
+            text = f'node {self._node} failed to start healthcheck "{key}" on port {port}: {error}'
+            service = ObjectReference(
+                api_version="v1", kind="Service", namespace=key.namespace, name=key.name, uid=str(key)
+            )
+            self._recorder.event(service, "Warning", "FailedToStartServiceHealthcheck", text)
+            logger.warning(text)
+            return
+        self._servers[key] = (port, server)
+
+    async def _serve(self, key: Key, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            async with asyncio.timeout(_SECONDS):
+                await reader.readuntil(b"\r\n\r\n")
+                writer.write(answer(key, self._endpoints.get(key, 0), self._is_healthy()))
+                await writer.drain()
+        except (OSError, TimeoutError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
+            pass  # a prober that went away, or no prober
+        finally:
+            writer.close()
+
+    def close(self) -> None:
+        for _, server in self._servers.values():
+            server.close()
+        self._servers.clear()

@@ -1,0 +1,134 @@
+"""Choosing endpoints: the cases of ``pkg/proxy/topology_test.go``."""
+
+from __future__ import annotations
+
+import pytest
+
+from podling.network.services.endpoint_slices import EndpointRecord, PortEndpoint
+from podling.network.services.topology import Chosen, choose
+
+NODE, ZONE = "node", "zone-a"
+
+
+def endpoint(
+    number: int, state: str = "ready", *, local: bool = False, zone: str = "", node: str = ""
+) -> PortEndpoint:
+    """Return an endpoint; ``state`` is ready, ending (serving while it terminates), ended or unready."""
+    return PortEndpoint(
+        target=bytes((10, 1, 2, number, 0, 80)),
+        is_local=local,
+        endpoint=EndpointRecord(
+            address=bytes((10, 1, 2, number)),
+            ready=state == "ready",
+            serving=state in ("ready", "ending"),
+            terminating=state in ("ending", "ended"),
+            node=NODE if local else "other",
+            zone_hints=(zone,) if zone else (),
+            node_hints=(node,) if node else (),
+        ),
+    )
+
+
+def numbers(chosen: Chosen) -> tuple[list[int], list[int], bool]:
+    return (
+        [each.target[3] for each in chosen.cluster],
+        [each.target[3] for each in chosen.local],
+        chosen.has_any,
+    )
+
+
+A, B = endpoint(1, zone="zone-a"), endpoint(2, zone="zone-b")
+HINTS = [
+    # endpoints, zone of the node, cluster endpoints
+    ("hints of the zone", [A, B], ZONE, [1]),
+    ("hints of another zone", [A, B], "zone-b", [2]),
+    ("no endpoint for the zone", [A, B], "zone-c", [1, 2]),
+    ("node without zone", [A, B], "", [1, 2]),
+    ("an endpoint without hint", [A, endpoint(2)], ZONE, [1, 2]),
+    ("an unready endpoint without hint", [A, B, endpoint(3, "unready")], ZONE, [1]),
+    ("no ready endpoint", [endpoint(1, "ending", zone="zone-b")], ZONE, [1]),
+    (
+        "hints of the node before those of the zone",
+        [endpoint(1, zone=ZONE, node="other"), endpoint(2, zone=ZONE, node=NODE)],
+        ZONE,
+        [2],
+    ),
+    (
+        "hints of other nodes leave those of the zone",
+        [endpoint(1, zone=ZONE, node="x"), endpoint(2, zone="zone-b", node="y")],
+        ZONE,
+        [1],
+    ),
+    (
+        "a missing hint of a node leaves those of the zone",
+        [endpoint(1, zone=ZONE), endpoint(2, zone="zone-b", node=NODE)],
+        ZONE,
+        [1],
+    ),
+    (
+        "hints of the node alone",
+        [endpoint(1, node=NODE), endpoint(2, node="other")],
+        "",
+        [1],
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("endpoints", "zone", "cluster"), [case[1:] for case in HINTS], ids=[c[0] for c in HINTS]
+)
+def test_hints_restrict_the_cluster_policy(
+    endpoints: list[PortEndpoint], zone: str, cluster: list[int]
+) -> None:
+    chosen = choose(endpoints, uses_cluster=True, uses_local=False, node=NODE, zone=zone)
+    assert numbers(chosen) == (cluster, [], True)
+
+
+STATES = [
+    # name, endpoints, cluster, local, has any
+    ("none", [], [], [], False),
+    ("ready ones of both kinds", [endpoint(1, local=True), endpoint(2)], [1, 2], [1], True),
+    ("none on this node", [endpoint(1), endpoint(2)], [1, 2], [], True),
+    (
+        "a ready one hides the ending",
+        [endpoint(1, "ending", local=True), endpoint(2, local=True)],
+        [2],
+        [2],
+        True,
+    ),
+    (
+        "each policy falls back by itself",
+        [endpoint(1, "ending", local=True), endpoint(2)],
+        [2],
+        [1],
+        True,
+    ),
+    (
+        "all ending",
+        [endpoint(1, "ending", local=True), endpoint(2, "ending"), endpoint(3, "ended", local=True)],
+        [1, 2],
+        [1],
+        True,
+    ),
+    ("all ended", [endpoint(1, "ended", local=True), endpoint(2, "unready")], [], [], False),
+]
+
+
+@pytest.mark.parametrize(
+    ("endpoints", "cluster", "local", "has_any"), [c[1:] for c in STATES], ids=[c[0] for c in STATES]
+)
+def test_state_decides_for_both_policies(
+    endpoints: list[PortEndpoint], cluster: list[int], local: list[int], has_any: bool
+) -> None:
+    chosen = choose(endpoints, uses_cluster=True, uses_local=True, node=NODE, zone=ZONE)
+    assert numbers(chosen) == (cluster, local, has_any)
+    only_cluster = choose(endpoints, uses_cluster=True, uses_local=False, node=NODE, zone=ZONE)
+    assert numbers(only_cluster) == (cluster, [], bool(cluster))
+    only_local = choose(endpoints, uses_cluster=False, uses_local=True, node=NODE, zone=ZONE)
+    assert numbers(only_local) == ([], local, has_any)
+
+
+def test_hints_do_not_restrict_the_local_policy() -> None:
+    endpoints = [endpoint(1, local=True, zone="zone-b"), endpoint(2, zone=ZONE)]
+    chosen = choose(endpoints, uses_cluster=True, uses_local=True, node=NODE, zone=ZONE)
+    assert numbers(chosen) == ([2], [1], True)
