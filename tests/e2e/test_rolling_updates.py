@@ -65,9 +65,12 @@ def load_from_pod(cluster: RealCluster, address: str) -> Iterator[dict[str, Any]
     result: dict[str, Any] = {}
     command = cluster.kubectl_command("logs", "--follow", "load", *IN)
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as log:
-        yield result
-        cluster.kubectl("delete", "pod", "load", *IN)
-        result |= json.loads(log.communicate(timeout=SECONDS)[0])
+        try:
+            yield result
+            cluster.kubectl("delete", "pod", "load", *IN)
+            result |= json.loads(log.communicate(timeout=SECONDS)[0])
+        finally:
+            log.kill()
 
 
 @contextmanager
@@ -76,16 +79,20 @@ def load_from_node(address: str) -> Iterator[dict[str, Any]]:
     result: dict[str, Any] = {}
     command = [sys.executable, str(LOAD), address, "80", RATE]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        yield result
-        process.send_signal(signal.SIGTERM)
-        result |= json.loads(process.communicate(timeout=SECONDS)[0])
+        try:
+            yield result
+            process.send_signal(signal.SIGTERM)
+            result |= json.loads(process.communicate(timeout=SECONDS)[0])
+        finally:
+            process.kill()
 
 
 def test_rolling_updates_lose_no_request(web: RealCluster) -> None:
     address = web.get("service", "web", *IN)["spec"]["clusterIP"]
     with load_from_pod(web, address) as in_pod, load_from_node(address) as on_node:
-        for _ in range(UPDATES):
-            web.kubectl("rollout", "restart", "deployment/web", *IN)
+        for number in range(UPDATES):
+            change = {"spec": {"template": {"metadata": {"annotations": {"update": str(number)}}}}}
+            web.kubectl("patch", "deployment", "web", *IN, "-p", json.dumps(change))
             web.kubectl("rollout", "status", "deployment/web", *IN, f"--timeout={DEADLINE}")
     for result in (in_pod, on_node):
         assert not result["failures"], f"{len(result['failures'])} requests lost:\n" + "\n".join(
