@@ -27,6 +27,7 @@ __call__  # the shape of a function in a protocol
 # Read from a table or a structure by name.
 doctor  # commands of the command line, imported when they are called
 down
+leave
 list_tokens
 delete_token
 probe_type  # labels of a metric

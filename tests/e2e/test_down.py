@@ -219,7 +219,7 @@ def test_a_process_that_does_not_listen_is_killed(monkeypatch: pytest.MonkeyPatc
     deaf.stdout.readline()
     reaper = threading.Thread(target=deaf.wait)
     reaper.start()
-    down._stop_process(deaf.pid)
+    down.stop_process(deaf.pid)
     reaper.join(10)
     deaf.stdout.close()
     assert deaf.returncode == -9

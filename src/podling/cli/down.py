@@ -35,7 +35,7 @@ def down(directory: DataDirectory, grace: float) -> None:
 
     pid = directory.running_pid()
     if pid:
-        _stop_process(pid)
+        stop_process(pid)
     try:
         with directory.locked():
             stopped = asyncio.run(end_all_containers(directory, grace))
@@ -47,7 +47,8 @@ def down(directory: DataDirectory, grace: float) -> None:
     )
 
 
-def _stop_process(pid: int) -> None:
+def stop_process(pid: int) -> None:
+    """End a process of a cluster or a node, by force if need be. Raises ``Failure``."""
     try:
         handle = os.pidfd_open(pid)
     except ProcessLookupError:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from podling.allocator import Trimmer
-from podling.cli.common_options import Failure, checked_address, data_directory_option
+from podling.cli.common_options import Failure, data_directory_option
 from podling.cli.detached import Progress, detach_command
 from podling.cli.node_start import RUNTIMES, best_runtime, check_runtime, settle_place
 from podling.cluster.directory import SETTINGS, DataDirectory, DirectoryInUse, DirectoryUnusable
@@ -29,9 +29,10 @@ from podling.cluster.joined.identity import NodeIdentity
 from podling.cluster.joined.settings import JoinedSettings
 from podling.cluster.own_log import OwnLog
 from podling.machinery import bootstrap_tokens, cluster_info
+from podling.machinery.network_ranges import CLUSTER_CIDR
 from podling.node.joining.discovery import checked_url, discover
 from podling.node.joining.refusals import JoinRefused
-from podling.node.machine import node_names
+from podling.node.machine import node_ip_problem, node_names
 from podling.rlimits import raise_open_files
 from podling.supervisor import Supervisor
 
@@ -54,10 +55,9 @@ NOT_READY = "\nThe node runs, but is not Ready yet; 'podling status' says more."
 @click.option("--node-name", default="", help="The node's name.  [default: the machine's]")
 @click.option(
     "--node-ip",
-    metavar="IP",
-    callback=lambda _context, _option, text: checked_address(text, "--node-ip"),
-    help="The node's address; '' chooses it.  [default: as last time, or the one on the route to the API "
-    "server]",
+    metavar="IP[,IP]",
+    help="The node's address, or one of each family, the primary one first; '' takes the machine's own.  "
+    "[default: the last one, or the one on the route to the API server]",
 )
 @click.option(
     "--runtime",
@@ -107,6 +107,8 @@ def _prepare(directory: DataDirectory, chosen: Mapping[str, Any], progress: Prog
         raise Failure(f"{directory.path} is the data directory of a cluster; name another with --data-dir")
     last = joined_settings.read(directory)
     check_runtime(chosen["runtime"] or (last.runtime if last else ""))
+    if chosen["node_ip"] and (problem := node_ip_problem(chosen["node_ip"])):
+        raise Failure(problem)
     identity = NodeIdentity(directory)
     if directory.standing() is Standing.COPIED:
         raise Failure(
@@ -114,9 +116,9 @@ def _prepare(directory: DataDirectory, chosen: Mapping[str, Any], progress: Prog
         )
     if last is not None and identity.is_good():
         _check_name(last, chosen["node_name"])
-        server = checked_url(chosen["url"]) if chosen["url"] else last.server
+        server, ranges = checked_url(chosen["url"]) if chosen["url"] else last.server, ""
     else:
-        server = _establish(identity, chosen, last, progress)
+        server, ranges = _establish(identity, chosen, last, progress)
     runtime = chosen["runtime"] or (last.runtime if last else "") or best_runtime(progress)
     if last is not None and last.runtime != runtime:
         end_other_runtime(directory, last.runtime, progress)
@@ -127,7 +129,8 @@ def _prepare(directory: DataDirectory, chosen: Mapping[str, Any], progress: Prog
             server=server,
             node_name=_node_name(chosen["node_name"], last),
             node_ip=given(chosen["node_ip"], last.node_ip if last else ""),
-            address=last.address if last else "",
+            addresses=last.addresses if last else (),
+            cluster_cidr=ranges or (last.cluster_cidr if last else CLUSTER_CIDR),
             runtime=runtime,
             static_pod_path=given(
                 str(Path(path).expanduser().absolute()) if path else path,
@@ -139,8 +142,11 @@ def _prepare(directory: DataDirectory, chosen: Mapping[str, Any], progress: Prog
 
 def _establish(
     identity: NodeIdentity, chosen: Mapping[str, Any], last: JoinedSettings | None, progress: Progress
-) -> str:
-    """Join the cluster with a token; return the URL of its API server. Raises ``JoinRefused``."""
+) -> tuple[str, str]:
+    """Join the cluster with a token; return the URL of its API server and its pods' ranges of addresses.
+
+    Raises ``JoinRefused``.
+    """
     if not chosen["url"]:
         if last is None:
             raise Failure("no node has joined from here: podling join URL --token TOKEN --ca-hash sha256:...")
@@ -157,15 +163,14 @@ def _establish(
     if not cluster_info.is_hash(chosen["ca_hash"]):
         raise JoinRefused("--ca-hash is no hash: it begins with sha256: and has 64 hexadecimal digits")
 
-    async def establish() -> str:
+    async def establish() -> tuple[str, str]:
         found = await discover(url, token, chosen["ca_hash"])
         progress("cluster", found.server)
-        await identity.establish(found, token, _node_name(chosen["node_name"], last))
-        return found.server
+        return found.server, await identity.establish(found, token, _node_name(chosen["node_name"], last))
 
-    server = asyncio.run(establish())
+    established = asyncio.run(establish())
     progress("certificate", f"system:node:{_node_name(chosen['node_name'], last)}")
-    return server
+    return established
 
 
 def _node_name(option: str, last: JoinedSettings | None) -> str:

@@ -11,6 +11,7 @@ import podling
 COMMANDS = {
     "up": ("podling.cli.up", "up", "Start a cluster, or adopt the containers of one that was killed."),
     "join": ("podling.cli.join", "join", "Run a node of another machine's cluster on this one."),
+    "leave": ("podling.cli.leave", "leave", "Take this machine's node out of its cluster."),
     "down": ("podling.cli.down", "down", "Stop the cluster and its containers."),
     "status": ("podling.cli.status", "status", "Show the cluster: process, nodes, pods."),
     "run": ("podling.cli.run", "run", "Apply manifests and follow their pods until they are settled."),

@@ -181,7 +181,11 @@ class ServedApi:
         client = api.client()
         if self.settings.advertise_address:
             text = cluster_info.content(self.advertised_url, self._pki.ca_pem)
-            await joining.publish(client, text)
+            settings = self.settings
+            configuration = cluster_info.configuration(
+                self.advertised_url, settings.cluster_cidr, settings.service_cluster_ip_range
+            )
+            await joining.publish(client, text, configuration)
         elif api.objects.get(ConfigMap, cluster_info.NAME, cluster_info.NAMESPACE) is not None:
             await joining.withdraw(client)
 

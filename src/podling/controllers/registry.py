@@ -46,6 +46,7 @@ _CONTROLLERS = {
     "root-ca-certificate-publisher-controller": ("auth.root_ca", "RootCAController"),
     "garbage-collector-controller": ("garbage_collector", "GarbageCollectorController"),
     "node-ipam-controller": ("nodes.node_ipam", "NodeIpamController"),
+    "node-leave-controller": ("nodes.node_leave", "NodeLeaveController"),
     "node-lifecycle-controller": ("nodes.node_lifecycle", "NodeLifecycleController"),
     "taint-eviction-controller": ("nodes.taint_eviction", "TaintEvictionController"),
     "pod-garbage-collector-controller": ("nodes.pod_gc", "PodGCController"),

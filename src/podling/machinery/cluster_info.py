@@ -23,6 +23,9 @@ NAMESPACE = "kube-public"
 NAME = "cluster-info"
 KUBECONFIG_KEY = "kubeconfig"
 SIGNATURE_PREFIX = "jws-kubeconfig-"
+CONFIGURATION_NAMESPACE, CONFIGURATION = "kube-system", "kubeadm-config"
+"""The ConfigMap with the configuration of the cluster, for nodes and those that want to become nodes."""
+CONFIGURATION_KEY = "ClusterConfiguration"
 HASH_PREFIX = "sha256:"
 _HASH = re.compile(r"sha256:[0-9a-f]{64}")
 
@@ -44,6 +47,26 @@ def content(server: str, ca_pem: bytes) -> str:
         "users": None,
     }
     return msgspec.yaml.encode(document).decode()
+
+
+def configuration(server: str, pods: str, services: str) -> str:
+    """Return the text of kubeadm's ``ClusterConfiguration``: the ranges that nodes need to know."""
+    document: dict[str, Any] = {
+        "apiVersion": "kubeadm.k8s.io/v1beta4",
+        "kind": "ClusterConfiguration",
+        "controlPlaneEndpoint": server.removeprefix("https://"),
+        "networking": {"dnsDomain": "cluster.local", "podSubnet": pods, "serviceSubnet": services},
+    }
+    return msgspec.yaml.encode(document).decode()
+
+
+def pod_ranges(text: str) -> str:
+    """Return the pods' ranges of addresses in a ``ClusterConfiguration``; empty where it names none."""
+    try:
+        found = msgspec.yaml.decode(text)["networking"]["podSubnet"]
+    except (msgspec.DecodeError, LookupError, TypeError):
+        return ""
+    return found if isinstance(found, str) else ""
 
 
 def server_and_authority(text: str) -> tuple[str, bytes]:

@@ -11,7 +11,9 @@ from __future__ import annotations
 import hashlib
 import hmac
 from collections.abc import Mapping
+from datetime import datetime
 
+from podling import clock
 from podling.apiserver.admission.base import Objects
 from podling.apiserver.auth import bootstrap_tokens
 from podling.apiserver.auth.token_claims import CREDENTIAL_ID
@@ -41,7 +43,7 @@ class Authenticator:
         self._tokens = tokens
         self._objects = objects
         self._static = dict(static_tokens or {})
-        self._certificates: dict[bytes, User] = {}
+        self._certificates: dict[bytes, tuple[User, datetime]] = {}
 
     def user_of(self, certificate: bytes | None, authorization: str) -> User:
         """Return the user behind a request.
@@ -50,11 +52,13 @@ class Authenticator:
             certificate: the client's certificate (DER) as TLS has verified it, if it showed one.
             authorization: the header's value, empty if there is none.
 
-        Raises 401 for a token that is not good.
+        Raises 401 for a token that is not good, and for a certificate that has expired.
         """
         if certificate is not None:
-            known = self._certificates.get(certificate)
-            return known if known is not None else self._from_certificate(certificate)
+            holder, ends = self._certificates.get(certificate) or self._from_certificate(certificate)
+            if ends < clock.now():  # TLS verifies it once, and a connection may last longer
+                raise errors.unauthorized()
+            return holder
         if not authorization:
             return ANONYMOUS
         scheme, _, token = authorization.partition(" ")
@@ -73,11 +77,13 @@ class Authenticator:
         bootstrapping = bootstrap_tokens.user_of(token, self._objects) if self._objects is not None else None
         return bootstrapping or self._tokens.user_of(token)
 
-    def _from_certificate(self, der: bytes) -> User:
+    def _from_certificate(self, der: bytes) -> tuple[User, datetime]:
+        """Return the user of a certificate, and the end of its time."""
         from cryptography import x509
         from cryptography.x509.oid import NameOID
 
-        subject = x509.load_der_x509_certificate(der).subject
+        certificate = x509.load_der_x509_certificate(der)
+        subject = certificate.subject
         names = [str(each.value) for each in subject.get_attributes_for_oid(NameOID.COMMON_NAME)]
         groups = [str(each.value) for each in subject.get_attributes_for_oid(NameOID.ORGANIZATION_NAME)]
         if not names:
@@ -86,5 +92,5 @@ class Authenticator:
         user = User(names[0], (*groups, AUTHENTICATED), extra=shown)
         if len(self._certificates) >= REMEMBERED:
             self._certificates.clear()
-        self._certificates[der] = user
-        return user
+        known = self._certificates[der] = user, certificate.not_valid_after_utc
+        return known

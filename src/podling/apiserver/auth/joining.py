@@ -23,6 +23,7 @@ from podling.machinery.errors import ApiError, is_already_exists, unless_gone
 
 READER = "kubeadm:bootstrap-signer-clusterinfo"
 GET_NODES = "kubeadm:get-nodes"
+CONFIGURATION_READER = "kubeadm:nodes-kubeadm-config"
 _REQUESTS = "system:certificates.k8s.io:certificatesigningrequests"
 _BINDINGS = (
     ("kubeadm:kubelet-bootstrap", "system:node-bootstrapper", NODE_GROUP),
@@ -43,6 +44,13 @@ def rights() -> Iterator[Any]:
         role_ref=RoleRef(api_group=RBAC, kind="Role", name=READER),
         subjects=(subject("User", "system:anonymous"),),
     )
+    reader = ObjectMeta(name=CONFIGURATION_READER, namespace=cluster_info.CONFIGURATION_NAMESPACE)
+    yield Role(metadata=reader, rules=(rule(("get",), "core", "configmaps", cluster_info.CONFIGURATION),))
+    yield RoleBinding(
+        metadata=reader,
+        role_ref=RoleRef(api_group=RBAC, kind="Role", name=CONFIGURATION_READER),
+        subjects=(subject("Group", NODE_GROUP), subject("Group", "system:nodes")),
+    )
     yield ClusterRole(metadata=ObjectMeta(name=GET_NODES), rules=(rule(("get",), "core", "nodes"),))
     for name, role, group in _BINDINGS:
         yield ClusterRoleBinding(
@@ -52,17 +60,21 @@ def rights() -> Iterator[Any]:
         )
 
 
-async def publish(client: LocalClient, text: str) -> None:
+async def publish(client: LocalClient, text: str, configuration: str = "") -> None:
     """Publish ``text``, a kubeconfig that leads to the cluster, and grant the rights to join it.
 
     Signatures of tokens stay until the bootstrap signer replaces them.
+
+    Args:
+        configuration: the cluster's configuration, for nodes alone.
     """
     for each in rights():
         await _create(client, each)
     data = {cluster_info.KUBECONFIG_KEY: text}
-    metadata = ObjectMeta(name=cluster_info.NAME, namespace=cluster_info.NAMESPACE)
-    if not await _create(client, ConfigMap(metadata=metadata, data=data)):
-        await client.patch(ConfigMap, cluster_info.NAME, {"data": data}, cluster_info.NAMESPACE)
+    await _write(client, ConfigMap(metadata=_metadata(cluster_info.NAME, cluster_info.NAMESPACE), data=data))
+    metadata = _metadata(cluster_info.CONFIGURATION, cluster_info.CONFIGURATION_NAMESPACE)
+    own = {cluster_info.CONFIGURATION_KEY: configuration}
+    await _write(client, ConfigMap(metadata=metadata, data=own))
 
 
 async def withdraw(client: LocalClient) -> None:
@@ -75,6 +87,17 @@ async def withdraw(client: LocalClient) -> None:
             continue
         with unless_gone():
             await client.delete(type(each), name, each.metadata.namespace)
+
+
+def _metadata(name: str, namespace: str) -> ObjectMeta:
+    return ObjectMeta(name=name, namespace=namespace)
+
+
+async def _write(client: LocalClient, wanted: ConfigMap) -> None:
+    """Create a ConfigMap, or write its entries into the one that is there."""
+    if not await _create(client, wanted):
+        metadata = wanted.metadata
+        await client.patch(ConfigMap, metadata.name or "", {"data": dict(wanted.data)}, metadata.namespace)
 
 
 async def _create(client: LocalClient, obj: Any) -> bool:

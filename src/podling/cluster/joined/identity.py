@@ -13,7 +13,7 @@ from podling.cluster.directory import DataDirectory
 from podling.machinery.bootstrap_tokens import BootstrapToken
 from podling.node.joining.discovery import FoundCluster
 from podling.node.joining.key_pairs import PairFile, new_key
-from podling.node.joining.tls_bootstrap import check_name, first_certificate
+from podling.node.joining.tls_bootstrap import check_name, first_certificate, pod_ranges
 
 APPROVAL_SECONDS = 30.0
 """The time that the first certificate may take: without a person, approval takes milliseconds."""
@@ -37,10 +37,10 @@ class NodeIdentity:
         period = self.client.period()
         return self.authority.exists() and period is not None and period.ends > clock.now()
 
-    async def establish(self, found: FoundCluster, token: BootstrapToken, node: str) -> None:
-        """Get the first certificate with a token, and keep it. Raises ``JoinRefused``.
+    async def establish(self, found: FoundCluster, token: BootstrapToken, node: str) -> str:
+        """Get the first certificate with a token, and keep it. Return the pods' ranges of addresses.
 
-        The key is kept before it is used, so that a request outlives an interruption.
+        The key is kept before it is used, so that a request outlives an interruption. Raises ``JoinRefused``.
         """
         key = self._key()
         client = HttpClient.from_connection(
@@ -48,6 +48,7 @@ class NodeIdentity:
         )
         try:
             await check_name(client, node)
+            ranges = await pod_ranges(client)
             certificate = await first_certificate(client, node, key, APPROVAL_SECONDS)
         finally:
             await client.close()
@@ -55,6 +56,7 @@ class NodeIdentity:
         write_private(self.authority, found.ca_pem)
         self.client.write(certificate, key)
         self._pending_key.unlink(missing_ok=True)
+        return ranges
 
     def _key(self) -> bytes:
         try:

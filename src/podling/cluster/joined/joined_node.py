@@ -15,7 +15,7 @@ from podling.client.http import HttpClient
 from podling.cluster.directory import DataDirectory
 from podling.cluster.joined import settings as joined_settings
 from podling.cluster.joined.identity import NodeIdentity
-from podling.cluster.joined.settings import JoinedSettings, current_address, node_plan
+from podling.cluster.joined.settings import JoinedSettings, current_addresses, node_plan
 from podling.cluster.start_failure import start_failures
 from podling.node.joining.certificate_manager import CertificateManager
 from podling.node.node import Node, server_context
@@ -33,7 +33,7 @@ class JoinedNode:
 
     def __init__(self, directory: DataDirectory, settings: JoinedSettings, progress: Progress) -> None:
         self._directory = directory
-        self._settings = structs.replace(settings, address=current_address(settings))
+        self._settings = structs.replace(settings, addresses=current_addresses(settings))
         self._progress = progress
         self._identity = NodeIdentity(directory)
         self._stack = AsyncExitStack()
@@ -71,7 +71,7 @@ class JoinedNode:
         if identity.server.period() is not None:
             await certified()
         of_client = CertificateManager(client, plan.name, identity.client, (), renewed)
-        of_server = CertificateManager(client, plan.name, identity.server, (plan.address,), certified)
+        of_server = CertificateManager(client, plan.name, identity.server, plan.addresses, certified)
         supervisor.keep_running("certificates/client", of_client.run, plan.name)
         supervisor.keep_running("certificates/serving", of_server.run, plan.name)
         self._node = Node(plan, client, serving, ImageStore(self._directory.images))

@@ -9,7 +9,8 @@ from urllib.parse import urlsplit
 import msgspec
 
 from podling.cluster.directory import DataDirectory, DirectoryUnusable, replace_file
-from podling.node.machine import primary_address
+from podling.machinery.network_ranges import CLUSTER_CIDR, network_ranges
+from podling.node.machine import node_addresses
 from podling.node.runtimes import NodePlan
 
 FILE = "node.json"
@@ -24,9 +25,11 @@ class JoinedSettings(msgspec.Struct, frozen=True, kw_only=True):
     """The URL of the API server."""
     node_name: str
     node_ip: str = ""
-    """The address given by an option; empty: the one on the route to the API server."""
-    address: str = ""
-    """The address that was last used."""
+    """The addresses given by an option, the primary one first; empty: the machine's own."""
+    addresses: tuple[str, ...] = ()
+    """The addresses that were last used."""
+    cluster_cidr: str = CLUSTER_CIDR
+    """The cluster's ranges of pods' addresses, the default family first."""
     runtime: str = ""
     static_pod_path: str = ""
 
@@ -56,18 +59,24 @@ def node_plan(directory: DataDirectory, settings: JoinedSettings) -> NodePlan:
         runtime=settings.runtime,
         root=directory.node(settings.node_name),
         cluster_id=directory.id,
-        address=settings.address,
+        address=settings.addresses[0],
+        second_address="".join(settings.addresses[1:2]),
+        pod_ranges=network_ranges(settings.cluster_cidr).pods,
         port=KUBELET_PORT,
         static_pod_path=Path(settings.static_pod_path) if settings.static_pod_path else None,
     )
 
 
-def current_address(settings: JoinedSettings) -> str:
-    """Return the address that the node has now: the given one, or the one that leads to the API server.
+def current_addresses(settings: JoinedSettings) -> tuple[str, ...]:
+    """Return the addresses that the node has now: the given ones, or the one that leads to the API server,
+    with one of the other family where pods have both.
 
-    Without a route there, the last one; without any, that of the default route.
+    Without a route there, the last ones.
     """
-    return settings.node_ip or address_towards(settings.server) or settings.address or primary_address()
+    found = address_towards(settings.server)
+    if settings.addresses and not settings.node_ip and not found:
+        return settings.addresses
+    return node_addresses(network_ranges(settings.cluster_cidr).pods, settings.node_ip, found)
 
 
 def address_towards(url: str) -> str:

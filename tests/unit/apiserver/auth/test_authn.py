@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives.serialization import Encoding
 
 from podling.api.authentication_v1 import (
     TokenRequest,
@@ -11,9 +15,12 @@ from podling.api.authentication_v1 import (
 from podling.api.core_v1 import ServiceAccount
 from podling.api.meta_v1 import ObjectMeta
 from podling.apiserver.auth.authn import Authenticator
+from podling.apiserver.auth.pki import Pki
+from podling.apiserver.auth.signing import RequestSigner
 from podling.client.requests import User
 from podling.machinery.errors import ApiError
 from podling.testing import ControlPlane
+from tests.support.certificate_requests import request_pem
 
 
 @pytest.fixture
@@ -49,3 +56,18 @@ class TestAuthenticator:
         with pytest.raises(ApiError) as error:
             authenticator.user_of(None, header)
         assert (error.value.code, error.value.reason) == (401, "Unauthorized")
+
+    async def test_certificate_that_expires_ends_its_connection_too(
+        self, cluster: ControlPlane, tmp_path: Path
+    ) -> None:
+        signer = RequestSigner(Pki(tmp_path))
+        pem = signer.sign(request_pem("jane", ["dev"]), ("digital signature", "client auth"), 600)
+        der = x509.load_pem_x509_certificate(pem).public_bytes(Encoding.DER)
+        authenticator = Authenticator(cluster.server.tokens)
+        assert authenticator.user_of(der, "").name == "jane"
+        await cluster.advance(seconds=599)
+        assert authenticator.user_of(der, "").name == "jane"
+        await cluster.advance(seconds=2)
+        with pytest.raises(ApiError) as error:
+            authenticator.user_of(der, "")
+        assert error.value.code == 401

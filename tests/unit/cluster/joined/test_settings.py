@@ -8,9 +8,11 @@ import pytest
 
 from podling.cluster.directory import DataDirectory, DirectoryUnusable
 from podling.cluster.joined import settings as joined_settings
-from podling.cluster.joined.settings import JoinedSettings, address_towards, current_address
+from podling.cluster.joined.settings import JoinedSettings, address_towards, current_addresses
 
-SETTINGS = JoinedSettings(server="https://127.0.0.1:6443", node_name="n1", runtime="sim")
+SETTINGS = JoinedSettings(
+    server="https://127.0.0.1:6443", node_name="n1", runtime="sim", addresses=("192.0.2.1", "2001:db8::1")
+)
 
 
 @pytest.fixture
@@ -37,6 +39,7 @@ def test_damaged_settings_are_refused(directory: DataDirectory) -> None:
 def test_plan_has_the_port_of_kubelets(directory: DataDirectory) -> None:
     plan = joined_settings.node_plan(directory, SETTINGS)
     assert (plan.name, plan.index, plan.port, plan.static_pod_path) == ("n1", 0, 10250, None)
+    assert (plan.addresses, plan.pod_ranges[0].version) == (("192.0.2.1", "2001:db8::1"), 4)
     assert plan.root == directory.node("n1")
 
 
@@ -49,8 +52,8 @@ def test_plan_has_the_port_of_kubelets(directory: DataDirectory) -> None:
     ],
 )
 def test_address_of_the_node(given: str, last: str, server: str, expected: str) -> None:
-    found = JoinedSettings(server=server, node_name="n1", node_ip=given, address=last)
-    assert current_address(found) == expected
+    found = JoinedSettings(server=server, node_name="n1", node_ip=given, addresses=(last,))
+    assert current_addresses(found) == (expected,)
 
 
 def test_address_towards_an_ipv6_server() -> None:
