@@ -36,7 +36,16 @@ def selects(service: Service, pod: Pod) -> bool:
 
 
 def address_types(service: Service) -> tuple[str, ...]:
-    return service.spec.ip_families or ("IPv4",)
+    """Return the families of a service's endpoints (upstream: ``getAddressTypesForService``).
+
+    A service that was stored before there were families has that of its address, a headless one both.
+    """
+    spec = service.spec
+    if spec.ip_families:
+        return spec.ip_families
+    if is_headless(service):
+        return ("IPv4", "IPv6")
+    return ("IPv6",) if ":" in (spec.cluster_ip or "") else ("IPv4",)
 
 
 def is_headless(service: Service) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from msgspec import structs
 
@@ -109,3 +111,38 @@ def test_both_address_families_have_slices_of_their_own() -> None:
         "IPv4": [("10.0.0.1",)],
         "IPv6": [("fd00::1",)],
     }
+
+
+FAMILIES: list[tuple[dict[str, Any], tuple[str, ...]]] = [
+    ({"ip_families": ("IPv4",)}, ("IPv4",)),
+    ({"ip_families": ("IPv6",)}, ("IPv6",)),
+    ({"ip_families": ("IPv6", "IPv4")}, ("IPv6", "IPv4")),
+    ({"cluster_ip": "10.96.0.7"}, ("IPv4",)),
+    ({"cluster_ip": "fd00::7"}, ("IPv6",)),
+    ({"cluster_ip": "None"}, ("IPv4", "IPv6")),
+]
+
+
+@pytest.mark.parametrize(("spec", "wanted"), FAMILIES)
+def test_families_follow_from_the_address_of_an_older_service(
+    spec: dict[str, Any], wanted: tuple[str, ...]
+) -> None:
+    assert rules.address_types(service(**spec)) == wanted
+
+
+PODS = [
+    (("10.0.0.1",), ("IPv4", "IPv6"), {"IPv4": [("10.0.0.1",)], "IPv6": []}),
+    (("fd00::1", "10.0.0.1"), ("IPv4",), {"IPv4": [("10.0.0.1",)]}),
+    (("10.0.0.1",), ("IPv6",), {"IPv6": []}),
+    (("10.0.0.1", "fd00::1"), ("IPv6", "IPv4"), {"IPv4": [("10.0.0.1",)], "IPv6": [("fd00::1",)]}),
+]
+
+
+@pytest.mark.parametrize(("ips", "families", "wanted"), PODS)
+def test_pod_serves_in_the_families_that_it_has(
+    ips: tuple[str, ...], families: tuple[str, ...], wanted: dict[str, list[tuple[str, ...]]]
+) -> None:
+    held = running_pod("p")
+    status = structs.replace(held.status, pod_ip=ips[0], pod_ips=tuple(PodIP(ip=ip) for ip in ips))
+    found = rules.desired(service(ip_families=families), [structs.replace(held, status=status)], NODES)
+    assert {type_: [key[0] for key in endpoints] for (type_, _), endpoints in found.items()} == wanted
