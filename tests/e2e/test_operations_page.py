@@ -130,6 +130,14 @@ def assert_kept_running(site: Site) -> None:
     assert container_of(site.cluster) == site.container
 
 
+def assert_dual_stack(site: Site) -> None:
+    assert_restarted(site)
+    assert "10.96.0.0/12,fd00:96::/112" in site.output
+    assert "services/default/kubernetes" in site.output
+    if site.cluster.runtime == "oci":
+        assert len(site.cluster.get("pod", "writer")["status"]["podIPs"]) == 2
+
+
 def assert_moved(site: Site) -> None:
     there = site.at("NEW")
     assert_whole(there, runs=2)
@@ -208,6 +216,7 @@ LASTING: dict[str, Outcome] = {
 CHANGING: dict[str, Outcome] = {
     "Stop and start": assert_restarted,
     "Several API processes": assert_restarted,
+    "Address ranges": assert_dual_stack,
     "Move": assert_moved,
     "Copy": assert_copied,
     "Restore": assert_restored,

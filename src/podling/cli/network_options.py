@@ -16,6 +16,7 @@ from podling.machinery.network_ranges import (
     NetworkRanges,
     Route,
     missing_family,
+    missing_ipv4,
     network_ranges,
     route_conflict,
 )
@@ -80,7 +81,9 @@ def check_ranges(chosen: Mapping[str, Any], last: ClusterSettings, runtime: str)
     if runtime != "oci":
         return
     is_new = any(wanted[name] != getattr(last, name) for name in _OPTIONS[:2])
-    problem = missing_family(ranges) or (_conflict(ranges, wanted, last) if is_new else "")
+    problem = (
+        missing_ipv4(ranges) or missing_family(ranges) or (_conflict(ranges, wanted, last) if is_new else "")
+    )
     if problem:
         raise Failure(problem)
 

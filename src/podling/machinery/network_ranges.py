@@ -104,6 +104,22 @@ def missing_family(ranges: NetworkRanges) -> str:
     return ""
 
 
+def missing_ipv4(ranges: NetworkRanges) -> str:
+    """Return where nodes with real pods need IPv4; empty if nothing is missing.
+
+    Pods have IPv4 addresses in any case. The API server, to which the Service ``kubernetes`` leads, listens on
+    IPv4 alone.
+    """
+    if all(block.version == 6 for block in ranges.pods):
+        return f"{_CLUSTER_CIDR_OPTION} has no IPv4 range, which pods need beside an IPv6 range; add one"
+    if ranges.services[0].version == 6:
+        return (
+            f"{_SERVICE_OPTION} must begin with the IPv4 range: the Service kubernetes has the first family, "
+            "and the API server listens on IPv4 alone"
+        )
+    return ""
+
+
 _EXAMPLE = {4: CLUSTER_CIDR, 6: "fd00:88::/48"}
 
 

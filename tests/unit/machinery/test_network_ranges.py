@@ -11,6 +11,7 @@ from podling.machinery.network_ranges import (
     SERVICE_RANGE,
     Route,
     missing_family,
+    missing_ipv4,
     network_ranges,
     parse_port_range,
     route_conflict,
@@ -81,6 +82,25 @@ def test_range_of_a_machine_route_is_refused() -> None:
         "choose a range that the machine does not use"
     )
     assert not route_conflict("--cluster-cidr", blocks, routes[:1])
+
+
+IPV4 = [
+    ("fd00:88::/48", SERVICE_RANGE, "--cluster-cidr has no IPv4 range"),
+    (
+        "fd00:88::/48,10.88.0.0/16",
+        "fd00:96::/112",
+        "--service-cluster-ip-range must begin with the IPv4 range",
+    ),
+    ("fd00:88::/48,10.88.0.0/16", f"fd00:96::/112,{SERVICE_RANGE}", "must begin with the IPv4 range"),
+    ("fd00:88::/48,10.88.0.0/16", f"{SERVICE_RANGE},fd00:96::/112", ""),
+]
+
+
+@pytest.mark.parametrize(("pods", "services", "why"), IPV4)
+def test_missing_ipv4_is_named(pods: str, services: str, why: str) -> None:
+    found = missing_ipv4(network_ranges(pods, services))
+    assert why in found
+    assert bool(found) == bool(why)
 
 
 def test_family_of_services_without_pods_is_named() -> None:
