@@ -109,7 +109,6 @@ def missing_ipv4(ranges: NetworkRanges) -> str:
 
     Pods have IPv4 addresses in any case. The API server listens on IPv4 alone, and the Service ``kubernetes``
     leads to it.
-
     """
     if all(block.version == 6 for block in ranges.pods):
         return f"{_CLUSTER_CIDR_OPTION} has no IPv4 range, which pods need beside an IPv6 range; add one"
