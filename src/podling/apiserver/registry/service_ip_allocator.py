@@ -27,11 +27,11 @@ from podling.apiserver.kinds.networking.service_families import is_unchanged_pre
 from podling.apiserver.kinds.networking.service_updates import clear_unused_fields, with_allocated
 from podling.apiserver.registry.address_pool import Address, AddressPool, can_have, parse_address
 from podling.apiserver.registry.node_ports import NodePortAllocator
-from podling.apiserver.registry.service_numbers import ServiceNumbers
+from podling.apiserver.registry.service_numbers import MANAGED_BY, MANAGER, ServiceNumbers
 from podling.machinery import errors, fields, names
 from podling.machinery.fields import FieldError, Path
 from podling.machinery.network_ranges import DEFAULT_RANGES, NetworkRanges
-from podling.machinery.scheme import Resource, resource_of
+from podling.machinery.scheme import Resource
 
 CLUSTER_IPS = Path("spec").child("clusterIPs")
 _VERSIONS = {"IPv4": 4, "IPv6": 6}
@@ -139,17 +139,15 @@ class ServiceAllocation(Plugin):
         raise _invalid(request, fields.invalid(CLUSTER_IPS, spec.cluster_ips, text))
 
     async def _admit_address(self, request: AdmissionRequest) -> None:
-        """Refuse an IPAddress whose address a Service has or is about to get, unless it stands for that."""
+        """Refuse an IPAddress whose address a Service has or is about to get, unless it stands for that.
+
+        One with the allocator's label takes no address away: the repair deletes it if no Service has it.
+        """
         obj: IPAddress = request.object
         address = parse_address(obj.metadata.name)
-        if address is None:
+        if address is None or obj.metadata.labels.get(MANAGED_BY) == MANAGER:
             return
         await self._numbers.catch_up()
-        parent = obj.spec.parent_ref
-        if (parent.group or "", parent.resource) == ("", "services"):
-            own = resource_of(Service).key(parent.namespace or "", parent.name or "")
-            if own in self._numbers.holders(address):
-                return
         request.releases.append(partial(self._addresses.release, request.rounds))
         if not self._addresses.take(request.rounds, address, self._numbers.has_address):
             raise errors.already_exists("ipaddresses", "networking.k8s.io", obj.metadata.name or "")

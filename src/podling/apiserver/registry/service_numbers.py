@@ -106,10 +106,6 @@ class ServiceNumbers:
         holders = self._ports.get(port)
         return bool(holders) and holders != {except_for}
 
-    def holders(self, address: Address) -> frozenset[str]:
-        """Return the keys of the Services that have an address."""
-        return frozenset(self._addresses.get(address, ()))
-
     def ranges(self, version: int) -> Iterator[Network]:
         """Yield the ranges of one family from which addresses may be taken, the default range first."""
         names = sorted(self._ranges, key=lambda name: (name != DEFAULT_SERVICE_CIDR, name))
