@@ -11,6 +11,7 @@ from podling.cli.common_options import Failure
 from podling.cluster.directory import ClusterSettings
 from podling.machinery.network_ranges import (
     CLUSTER_CIDR,
+    MODES,
     NODE_PORTS,
     SERVICE_RANGE,
     NetworkRanges,
@@ -47,6 +48,12 @@ def network_options(command: Callable[..., Any]) -> Callable[..., Any]:
             help=f"The node ports of Services.  [default: the last range, or {NODE_PORTS}]",
         ),
         click.option(
+            "--network",
+            type=click.Choice(MODES),
+            help="How packets get to the pods of other machines: in tunnels, or by routes, for machines that "
+            "share a link.  [default: as last time, or vxlan]",
+        ),
+        click.option(
             "--node-ip",
             metavar="IP[,IP]",
             help="The address of the nodes of this machine, or one of each family, the primary one first; '' "
@@ -60,6 +67,7 @@ def network_options(command: Callable[..., Any]) -> Callable[..., Any]:
 def chosen_ranges(chosen: Mapping[str, Any], last: ClusterSettings) -> dict[str, str]:
     """Return the settings of ranges and addresses: the options, else those of the last run. Pure."""
     ranges = {name: chosen[name] or getattr(last, name) for name in _OPTIONS}
+    ranges["network"] = chosen["network"] or last.network
     return {**ranges, "node_ip": last.node_ip if chosen["node_ip"] is None else chosen["node_ip"]}
 
 

@@ -28,6 +28,7 @@ from podling.machinery.network_ranges import (
     CLUSTER_CIDR,
     NODE_PORTS,
     SERVICE_RANGE,
+    VXLAN,
     NetworkRanges,
     network_ranges,
 )
@@ -94,6 +95,8 @@ class ClusterSettings(msgspec.Struct, frozen=True, kw_only=True):
     service_cluster_ip_range: str = SERVICE_RANGE
     """The ranges of Services' addresses, the default family first."""
     service_node_port_range: str = NODE_PORTS
+    network: str = VXLAN
+    """The way of packets to pods of other machines: in tunnels (``vxlan``), or by ``routes``."""
     node_ip: str = ""
     """The addresses of the nodes, the primary one first; empty: the machine's own."""
     advertise_address: str = ""

@@ -34,6 +34,7 @@ def node_plans(directory: DataDirectory, settings: ClusterSettings) -> list[Node
             pod_ranges=pods,
             static_pod_path=None if index else static_pod_path,
             assigns_blocks=assigns_blocks,
+            network=settings.network,
         )
         for index, name in enumerate(node_names(settings.nodes))
     ]

@@ -18,6 +18,11 @@ CLUSTER_CIDR = "10.88.0.0/16"
 SERVICE_RANGE = "10.96.0.0/12"
 NODE_PORTS = "30000-32767"
 
+VXLAN = "vxlan"
+ROUTES = "routes"
+MODES = (VXLAN, ROUTES)
+"""The ways of packets to pods of other machines: in tunnels, or by routes over a link that they share."""
+
 NODE_PREFIX = {4: 24, 6: 64}
 """The prefix length of each node's block of pod addresses, by family."""
 _NODE_BITS_MAX = 16

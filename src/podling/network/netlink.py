@@ -254,25 +254,30 @@ class Netlink:
         if refused is not None:
             raise refused
 
+    def dump(self, kind: int, body: bytes, about: str) -> list[bytes]:
+        """Return the payloads of the kernel's answers to a request for all objects. Raises ``OSError``."""
+        self._sequence += 1
+        flags = _NLM_F_REQUEST | _NLM_F_DUMP
+        self._socket.send(_HEADER.pack(_HEADER.size + len(body), kind, flags, self._sequence, 0) + body)
+        found: list[bytes] = []
+        while True:
+            for answer, payload in messages(self._socket.recv(1 << 18)):
+                if answer == _NLMSG_DONE:
+                    return found
+                if answer == _NLMSG_ERROR:
+                    code = -struct.unpack_from("=i", payload)[0]
+                    raise OSError(code, os.strerror(code), about)
+                found.append(payload)
+
     def ports(self, bridge: int) -> set[str]:
         """Return the names of a bridge's ports. Raises ``OSError``."""
-        self._sequence += 1
         body = _link() + _number(_IFLA_MASTER, bridge)
-        flags = _NLM_F_REQUEST | _NLM_F_DUMP
-        self._socket.send(
-            _HEADER.pack(_HEADER.size + len(body), RTM_GETLINK, flags, self._sequence, 0) + body
-        )
         names: set[str] = set()
-        while True:
-            for kind, payload in messages(self._socket.recv(1 << 18)):
-                if kind == _NLMSG_DONE:
-                    return names
-                if kind == _NLMSG_ERROR:
-                    code = -struct.unpack_from("=i", payload)[0]
-                    raise OSError(code, os.strerror(code), f"interface {bridge}")
-                found = dict(attributes(payload[_LINK.size :]))
-                if found.get(_IFLA_MASTER) == struct.pack("=I", bridge):
-                    names.add(found[_IFLA_IFNAME].rstrip(b"\0").decode())
+        for payload in self.dump(RTM_GETLINK, body, f"interface {bridge}"):
+            found = dict(attributes(payload[_LINK.size :]))
+            if found.get(_IFLA_MASTER) == struct.pack("=I", bridge):
+                names.add(found[_IFLA_IFNAME].rstrip(b"\0").decode())
+        return names
 
 
 def messages(data: bytes) -> Iterable[tuple[int, bytes]]:

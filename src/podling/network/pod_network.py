@@ -70,10 +70,11 @@ class BridgeNetwork:
         subnet: the node's subnet, if it is not to be chosen.
         second_pool: the cluster's IPv6 pod addresses; None gives pods IPv4 addresses alone.
         ipv6_first: the IPv6 address is the first of a pod.
+        overhead: the bytes that the way to other nodes adds to a packet, so that pods' packets are smaller.
         assigned: a controller assigns the subnets (``spec.podCIDRs``); those chosen here are only a wish.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 the settings of a node's network, all by name
         self,
         state: Path,
         cluster_id: str = "default",
@@ -82,6 +83,7 @@ class BridgeNetwork:
         subnet: IPv4Network | None = None,
         second_pool: IPv6Network | None = None,
         ipv6_first: bool = False,
+        overhead: int = 0,
         assigned: bool = False,
     ) -> None:
         self._state = state
@@ -96,6 +98,7 @@ class BridgeNetwork:
         self._names = Names.of(cluster_id)
         self._bridge = Bridge(self._names.bridge, cluster_id)
         self._subnet: IPv4Network | None = None
+        self._overhead = overhead
         self._mtu = _MTU_DEFAULT
         self._problem = "the pod network has not been started"
         self._rules: asyncio.Task[None] | None = None
@@ -116,6 +119,11 @@ class BridgeNetwork:
     def blocks(self) -> Blocks:
         """The node's pod subnets of both families. Raises ``RuntimeFailure`` before ``start``."""
         return Blocks(self.subnet, self._second)
+
+    @property
+    def mtu(self) -> int:
+        """The largest packet of a pod."""
+        return self._mtu
 
     @property
     def gateway(self) -> IPv4Address:
@@ -244,7 +252,7 @@ class BridgeNetwork:
         if self._second_pool is not None:
             self._second = self._chosen_second(self._second_pool, self._subnet)
             subnets.reserve(self._cluster_id, self._second, self._state)
-        self._mtu = uplink_mtu()
+        self._mtu = uplink_mtu() - self._overhead
         self._bridge.set_up(self.blocks, self._mtu, self._leases.all())
 
     def _load_leases(self) -> None:

@@ -24,6 +24,8 @@ from podling.client.informer import Transform
 from podling.client.informer_factory import InformerFactory
 from podling.network.blocks import Blocks
 from podling.network.node_blocks import NodeBlocks
+from podling.network.overlay.node_condition import NetworkCondition
+from podling.network.overlay.overlay import Overlay, OverlaySettings
 from podling.network.pod_network import BridgeNetwork, Names
 from podling.network.services.base_rules import service_table
 from podling.network.services.endpoint_slices import slice_record
@@ -64,10 +66,22 @@ class NodeNetworking:
         loops: dict[str, Work] = {
             "informers": self.informers.run,
             "blocks": self._blocks.run,
+            "overlay": self._overlay().run,
             "services": self._service_proxy().run,
         }
         for name, work in loops.items():
             self._running.keep_running(f"network/{name}", work, self._plan.name)
+
+    def _overlay(self) -> Overlay:
+        settings = OverlaySettings(
+            node=self._plan.name,
+            cluster_id=self._plan.cluster_id,
+            table=Names.of(self._plan.identity).table,
+            mode=self._plan.network,
+        )
+        condition = NetworkCondition(self._client)
+        nodes = self.informers.informer(Node)
+        return Overlay(settings, nodes, self._network, condition, self._recorder)
 
     def _service_proxy(self) -> ServiceProxy:
         names = Names.of(self._plan.identity)

@@ -14,7 +14,8 @@ from msgspec import Struct
 
 from podling.files.trees import remove_tree
 from podling.kubelet.directories import Directories
-from podling.machinery.network_ranges import DEFAULT_RANGES, NODE_PREFIX, Network
+from podling.machinery.network_ranges import DEFAULT_RANGES, NODE_PREFIX, VXLAN, Network
+from podling.network.overlay.overlay_plan import overhead
 from podling.runtime.base import Runtime, RuntimeFailure
 from podling.runtime.grace import own_grace
 from podling.runtime.images.store import ImageStore
@@ -53,6 +54,8 @@ class NodePlan(Struct, frozen=True, kw_only=True):
     static_pod_path: Path | None = None
     assigns_blocks: bool = True
     """A controller gives the node its block of pod addresses (``spec.podCIDR``)."""
+    network: str = VXLAN
+    """The way of packets to pods of other machines: one of ``network_ranges.MODES``."""
 
     @property
     def addresses(self) -> tuple[str, ...]:
@@ -95,6 +98,7 @@ def pod_network(plan: NodePlan) -> BridgeNetwork | None:
         pool=first,
         second_pool=second,
         ipv6_first=plan.ipv6_first,
+        overhead=overhead(plan.network, plan.address),
         assigned=plan.assigns_blocks,
     )
 
@@ -151,7 +155,11 @@ async def end_all(plan: NodePlan, images: ImageStore, grace_seconds: float) -> i
 
         AddedAddresses(plan.service_addresses).remove()
     if network := pod_network(plan):
+        from podling.network.overlay import overlay
+        from podling.network.pod_network import Names
+
         await network.remove()
+        await overlay.remove(plan.cluster_id, Names.of(plan.identity).table)
         with suppress(OSError):
             remove_tree(plan.state)
     return pods

@@ -1,0 +1,188 @@
+"""The netlink messages of the overlay: tunnel device, forwarding entries, neighbours and routes. Pure.
+
+Sources: rtnetlink(7), linux/if_link.h (``IFLA_VXLAN_*``), linux/neighbour.h, linux/rtnetlink.h.
+"""
+
+from __future__ import annotations
+
+import struct
+from ipaddress import IPv4Network, IPv6Network, ip_address
+
+from msgspec import Struct
+
+from podling.network.netlink import Message, attribute, attributes
+from podling.network.overlay.overlay_plan import (
+    VXLAN_ID,
+    VXLAN_PORT,
+    Address,
+    ForwardingEntry,
+    Neighbour,
+    Route,
+    Tunnel,
+)
+
+RTM_NEWLINK, RTM_GETLINK = 16, 18
+RTM_NEWROUTE, RTM_DELROUTE, RTM_GETROUTE = 24, 25, 26
+RTM_NEWNEIGH, RTM_DELNEIGH, RTM_GETNEIGH = 28, 29, 30
+_REPLACE, _EXCLUSIVE, _CREATE = 0x100, 0x200, 0x400
+
+_AF_BRIDGE = 7
+_FAMILY = {4: 2, 6: 10}
+_VERSION = {2: 4, 10: 6}
+_UP = 0x1
+
+_IFLA_ADDRESS, _IFLA_IFNAME, _IFLA_MTU, _IFLA_LINKINFO = 1, 3, 4, 18
+_INFO_KIND, _INFO_DATA = 1, 2
+_VXLAN_ID, _VXLAN_LOCAL, _VXLAN_LEARNING, _VXLAN_PORT, _VXLAN_LOCAL6 = 1, 4, 7, 15, 17
+
+_NDA_DST, _NDA_LLADDR = 1, 2
+_PERMANENT = 0x80
+_SELF = 0x02
+
+_RTA_DST, _RTA_OIF, _RTA_GATEWAY, _RTA_PRIORITY, _RTA_PREFSRC = 1, 4, 5, 6, 7
+_TABLE_MAIN = 254
+_ON_LINK = 4
+_UNICAST = 1
+PROTOCOL = 88
+"""The routing protocol number of routes made here: the kernel keeps it, and ``ip route`` shows it."""
+
+LINK = struct.Struct("=BxHiII")
+NEIGHBOUR = struct.Struct("=BxxxiHBB")
+ROUTE = struct.Struct("=BBBBBBBBI")
+
+
+class Device(Struct, frozen=True):
+    """A tunnel device as the kernel has it."""
+
+    index: int
+    tunnel: Tunnel
+    mtu: int
+    is_up: bool
+    is_right: bool
+    """It is a VXLAN device with our number and port that learns nothing."""
+
+
+class Owner(Struct, frozen=True):
+    """The mark of a cluster's routes: their metric. Other routes are never changed."""
+
+    metric: int
+
+
+def add_tunnel(name: str, tunnel: Tunnel, mtu: int) -> Message:
+    """Return a VXLAN device that is up. It learns no addresses from packets: peers cannot redirect others."""
+    local = _VXLAN_LOCAL if tunnel.local.version == 4 else _VXLAN_LOCAL6
+    data = attribute(_VXLAN_ID, struct.pack("=I", VXLAN_ID))
+    data += attribute(local, tunnel.local.packed)
+    data += attribute(_VXLAN_LEARNING, b"\0") + attribute(_VXLAN_PORT, struct.pack(">H", VXLAN_PORT))
+    info = attribute(_INFO_KIND, b"vxlan\0") + attribute(_INFO_DATA, data)
+    body = LINK.pack(0, 0, 0, _UP, _UP) + attribute(_IFLA_IFNAME, name.encode() + b"\0")
+    body += attribute(_IFLA_ADDRESS, tunnel.hardware) + attribute(_IFLA_MTU, struct.pack("=I", mtu))
+    return Message(RTM_NEWLINK, _CREATE | _EXCLUSIVE, body + attribute(_IFLA_LINKINFO, info), name)
+
+
+def set_mtu(index: int, mtu: int) -> Message:
+    body = LINK.pack(0, 0, index, 0, 0) + attribute(_IFLA_MTU, struct.pack("=I", mtu))
+    return Message(RTM_NEWLINK, 0, body, f"interface {index}")
+
+
+def device_of(payload: bytes, name: str) -> Device | None:
+    """Return the device in an answer to ``RTM_GETLINK`` if it has this name."""
+    _, _, index, flags, _ = LINK.unpack_from(payload)
+    found = dict(attributes(payload[LINK.size :]))
+    if found.get(_IFLA_IFNAME, b"").rstrip(b"\0").decode() != name:
+        return None
+    info = dict(attributes(found.get(_IFLA_LINKINFO, b"")))
+    data = dict(attributes(info.get(_INFO_DATA, b""))) if info.get(_INFO_KIND) == b"vxlan\0" else {}
+    local = data.get(_VXLAN_LOCAL) or data.get(_VXLAN_LOCAL6) or bytes(4)
+    is_right = (
+        data.get(_VXLAN_ID) == struct.pack("=I", VXLAN_ID)
+        and data.get(_VXLAN_PORT) == struct.pack(">H", VXLAN_PORT)
+        and data.get(_VXLAN_LEARNING) == b"\0"
+    )
+    mtu = int(struct.unpack("=I", found[_IFLA_MTU])[0])
+    tunnel = Tunnel(ip_address(local), found.get(_IFLA_ADDRESS, b""))
+    return Device(index, tunnel, mtu, bool(flags & _UP), is_right)
+
+
+def neighbour(index: int, entry: Neighbour | ForwardingEntry, *, delete: bool = False) -> Message:
+    """Add, replace or delete an entry of the interface ``index``; it never expires."""
+    if isinstance(entry, Neighbour):
+        family, flags, address = _FAMILY[entry.address.version], 0, entry.address
+    else:
+        family, flags, address = _AF_BRIDGE, _SELF, entry.machine
+    body = NEIGHBOUR.pack(family, index, _PERMANENT, flags, 0)
+    body += attribute(_NDA_DST, address.packed) + attribute(_NDA_LLADDR, entry.hardware)
+    if delete:
+        return Message(RTM_DELNEIGH, 0, body, str(address))
+    return Message(RTM_NEWNEIGH, _CREATE | _REPLACE, body, str(address))
+
+
+def neighbours_request(version: int, index: int) -> bytes:
+    return NEIGHBOUR.pack(_FAMILY[version], index, 0, 0, 0)
+
+
+def forwarding_request(index: int) -> bytes:
+    """Return the body of a request for the forwarding entries of an interface."""
+    return LINK.pack(_AF_BRIDGE, 0, index, 0, 0)
+
+
+def neighbour_of(payload: bytes, index: int) -> Neighbour | ForwardingEntry | None:
+    """Return the lasting entry in an answer to ``RTM_GETNEIGH`` if the interface has it."""
+    family, interface, state, _, _ = NEIGHBOUR.unpack_from(payload)
+    found = dict(attributes(payload[NEIGHBOUR.size :]))
+    if interface != index or not state & _PERMANENT or _NDA_DST not in found or _NDA_LLADDR not in found:
+        return None
+    address = ip_address(found[_NDA_DST])
+    if family == _AF_BRIDGE:
+        return ForwardingEntry(found[_NDA_LLADDR], address)
+    return Neighbour(address, found[_NDA_LLADDR])
+
+
+def route(index: int, wanted: Route, owner: Owner, *, on_link: bool, delete: bool = False) -> Message:
+    """Add or delete a route of ours through the interface ``index``.
+
+    ``on_link``: the gateway counts as reachable there, with any address.
+    """
+    version = wanted.block.version
+    flags = _ON_LINK if on_link else 0
+    body = ROUTE.pack(
+        _FAMILY[version], wanted.block.prefixlen, 0, 0, _TABLE_MAIN, PROTOCOL, 0, _UNICAST, flags
+    )
+    body += attribute(_RTA_DST, wanted.block.network_address.packed)
+    body += attribute(_RTA_PRIORITY, struct.pack("=I", owner.metric))
+    if delete:
+        return Message(RTM_DELROUTE, 0, body, str(wanted.block))
+    body += attribute(_RTA_GATEWAY, wanted.gateway.packed)
+    if wanted.source is not None:
+        body += attribute(_RTA_PREFSRC, wanted.source.packed)
+    if index:
+        body += attribute(_RTA_OIF, struct.pack("=I", index))
+    return Message(RTM_NEWROUTE, _CREATE | _REPLACE, body, str(wanted.block))
+
+
+def routes_request(version: int) -> bytes:
+    return ROUTE.pack(_FAMILY[version], 0, 0, 0, 0, 0, 0, 0, 0)
+
+
+class FoundRoute(Struct, frozen=True):
+    """A route to a network in the kernel's main table."""
+
+    route: Route
+    index: int
+    is_ours: bool
+
+
+def route_of(payload: bytes, owner: Owner) -> FoundRoute | None:
+    """Return the route to a network in an answer to ``RTM_GETROUTE``; None for others."""
+    family, length, _, _, table, protocol, _, kind, _ = ROUTE.unpack_from(payload)
+    found = dict(attributes(payload[ROUTE.size :]))
+    if table != _TABLE_MAIN or kind != _UNICAST or family not in _VERSION or _RTA_DST not in found:
+        return None
+    network = IPv4Network if _VERSION[family] == 4 else IPv6Network
+    block = network((found[_RTA_DST], length))
+    gateway: Address = ip_address(found[_RTA_GATEWAY]) if _RTA_GATEWAY in found else block.network_address
+    source = ip_address(found[_RTA_PREFSRC]) if _RTA_PREFSRC in found else None
+    metric = struct.unpack("=I", found.get(_RTA_PRIORITY, bytes(4)))[0]
+    index = struct.unpack("=I", found.get(_RTA_OIF, bytes(4)))[0]
+    ours = protocol == PROTOCOL and metric == owner.metric
+    return FoundRoute(Route(block, gateway, source), index, ours)
