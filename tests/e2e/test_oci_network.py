@@ -7,10 +7,13 @@ import shutil
 import socket
 import sys
 from collections.abc import AsyncIterator
+from ipaddress import IPv4Address
 from pathlib import Path
 
 import pytest
 
+from podling.network.guard import port_name
+from podling.network.leases import Lease
 from podling.runtime.base import NamespaceOptions, PortMapping, RuntimeFailure, Sandbox, SandboxSpec
 from tests.support.oci_node import Node, missing, node, own_address
 
@@ -150,6 +153,44 @@ async def test_addresses_are_given_back(here: Node) -> None:
     await here.runtime.stop_sandbox(sandbox.id)
     assert list((here.root / "network/leases").iterdir()) == []
     await here.network.detach(sandbox.id, here.state / "gone")
+
+
+class WatchingGate:
+    """Records whether the pod's interface exists when it is admitted and released, and to whom it belongs."""
+
+    def __init__(self, cluster: str) -> None:
+        self.cluster = cluster
+        self.seen: list[tuple[str, str, bool]] = []
+        self.refusal = ""
+
+    async def admit(self, lease: Lease) -> None:
+        self.record("admit", lease)
+        if self.refusal:
+            raise RuntimeFailure(self.refusal)
+
+    async def release(self, lease: Lease) -> None:
+        self.record("release", lease)
+
+    def record(self, what: str, lease: Lease) -> None:
+        port = port_name(self.cluster, IPv4Address(lease.address))
+        self.seen.append((what, lease.pod.name, Path("/sys/class/net", port).exists()))
+
+
+async def test_gate_is_passed_before_a_pod_has_an_interface_and_after_it(here: Node) -> None:
+    gate = here.network.gate = WatchingGate(here.cluster)
+    sandbox = await here.pod(pod_name="first")
+    await here.runtime.remove_sandbox(sandbox.id)
+    assert gate.seen == [("admit", "first", False), ("release", "first", False)]
+
+
+async def test_pod_that_the_gate_refuses_has_no_network(here: Node) -> None:
+    gate = here.network.gate = WatchingGate(here.cluster)
+    gate.refusal = "not yet"
+    with pytest.raises(RuntimeFailure, match="not yet"):
+        await here.pod()
+    assert list((here.root / "network/leases").iterdir()) == []
+    gate.refusal = ""
+    assert (await here.pod()).ips
 
 
 STRICT = """

@@ -6,6 +6,7 @@ The attacker is a program in the pod's network namespace with every capability: 
 from __future__ import annotations
 
 import asyncio
+import os
 import socket
 import sys
 from collections.abc import AsyncIterator
@@ -18,6 +19,8 @@ from podling import ids
 from podling.network.guard import hardware_address, port_name
 from podling.network.pod_network import Names
 from podling.runtime.base import PortMapping, Sandbox
+from podling.runtime.oci import linux
+from podling.runtime.oci.threads import in_thread
 from tests.support import raw_frames
 from tests.support.clusters import RealCluster, shell_pod
 from tests.support.oci_node import Node, missing, node
@@ -178,6 +181,30 @@ async def test_answers_of_a_dhcp_server_in_a_pod_are_dropped(here: Node) -> None
         port = str(listener.getsockname()[1])
         for source_port in ("67", "1000"):
             await attack(here, attacker, "udp", attacker.ips[0], gateway, source_port, port, attacker.ips[0])
+        assert listener.recvfrom(10)[1] == (attacker.ips[0], 1000)
+
+
+def socket_in(namespace: Path, address: str) -> socket.socket:
+    """Return a datagram socket of another network namespace. The calling thread ends up there."""
+    descriptor = os.open(namespace, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        linux.setns(descriptor, linux.CLONE_NEWNET)
+    finally:
+        os.close(descriptor)
+    listener = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    listener.bind((address, 0))
+    listener.settimeout(5.0)
+    return listener
+
+
+async def test_pod_cannot_send_past_the_node_to_a_neighbour(here: Node) -> None:
+    """Rules of the IP layer, network policies among them, see every packet between two pods."""
+    attacker, victim = await here.pod(), await here.pod()
+    namespace, gateway = here.state / "sandboxes" / victim.id / "net", str(here.network.gateway)
+    with await in_thread(lambda: socket_in(namespace, victim.ips[0])) as listener:
+        port = str(listener.getsockname()[1])
+        await attack(here, attacker, "across", attacker.ips[0], victim.ips[0], "999", port)
+        await attack(here, attacker, "routed", attacker.ips[0], gateway, victim.ips[0], port)
         assert listener.recvfrom(10)[1] == (attacker.ips[0], 1000)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import socket
 from pathlib import Path
@@ -88,28 +87,6 @@ def test_default_account_may_do_nothing(cluster: RealCluster) -> None:
 def test_processes_are_not_limited(cluster: RealCluster) -> None:
     script = "cat /sys/fs/cgroup/pids.max /sys/fs/cgroup/pids/pids.max 2>/dev/null; true"
     assert set(run(cluster, "processes", script)) <= {"max"}
-
-
-def test_network_policies_are_not_enforced(cluster: RealCluster) -> None:
-    with namespace(cluster, "denied"):
-        where = ("-n", "denied")
-        deny: dict[str, Any] = {"podSelector": {}, "policyTypes": ["Ingress", "Egress"]}
-        policy = {
-            "apiVersion": "networking.k8s.io/v1",
-            "kind": "NetworkPolicy",
-            "metadata": {"name": "deny", "namespace": "denied"},
-            "spec": deny,
-        }
-        told = cluster.try_kubectl("apply", "-f", "-", stdin=json.dumps(policy)).err
-        assert "not honoured by this cluster: traffic is not filtered by it" in told
-        server = shell_pod("server", "python3 -m http.server 8000")
-        server["metadata"]["namespace"] = "denied"
-        server["spec"]["containers"][0]["readinessProbe"] = {"tcpSocket": {"port": 8000}, "periodSeconds": 1}
-        cluster.apply(server)
-        cluster.wait_ready("server", *where)
-        address = cluster.get("pod", "server", *where)["status"]["podIP"]
-        code = f"import socket; socket.create_connection(('{address}', 8000), 10); print('reached')"
-        assert run(cluster, "client", f'python3 -c "{code}"', *where) == ["reached"]
 
 
 def test_secrets_are_stored_as_they_are(cluster: RealCluster) -> None:

@@ -144,6 +144,14 @@ def main() -> None:
     elif kind == "advertise-neighbour":
         claimed, target, frame_target = arguments
         sender.send(mac(frame_target), IPV6, neighbour_advertisement(claimed, target, sender.mac))
+    elif kind == "routed":
+        source, gateway, target, port = arguments
+        sender.send(mac(gateway), IPV4, udp(source, target, (1000, int(port)), b"x"))
+    elif kind == "across":  # straight to a neighbour, past the node
+        source, target, from_port, to_port = arguments
+        packet = udp(source, target, (int(from_port), int(to_port)), b"x")
+        for destination in (mac(target), BROADCAST):
+            sender.send(destination, IPV4, packet)
     elif (
         kind == "learn"
     ):  # a link-local frame with a neighbour's source, which bridges learn before filtering

@@ -1,7 +1,8 @@
 """Just enough ctnetlink to find and delete the connections that the kernel tracks. Blocking.
 
 UDP has no end of a connection: while a client goes on sending, its packets follow the translation of the
-first one. So an entry that leads to an endpoint which is gone has to be deleted.
+first one. So an entry that leads to an endpoint which is gone has to be deleted. And rules let packets of
+known connections pass, so those of an address are deleted before the address is leased to another pod.
 
 Source: linux/netfilter/nfnetlink_conntrack.h.
 """
@@ -35,7 +36,8 @@ _TUPLE_ADDRESSES, _TUPLE_PROTOCOL = 1, 2
 _SOURCES, _DESTINATIONS = (1, 3), (2, 4)
 """The attributes of addresses, of IPv4 and IPv6."""
 _PROTOCOL, _SOURCE_PORT, _DESTINATION_PORT = 1, 2, 3
-_FILTER_ORIGINAL, _FILTER_REPLY, _FILTER_BY_PROTOCOL = 1, 2, 0x8
+_FILTER_ORIGINAL, _FILTER_REPLY = 1, 2
+_FILTER_BY_SOURCE, _FILTER_BY_DESTINATION, _FILTER_BY_PROTOCOL = 0x1, 0x2, 0x8
 _FAMILIES = {"ip": socket.AF_INET, "ip6": socket.AF_INET6}
 _TIMEOUT_SECONDS = 10.0
 
@@ -79,7 +81,33 @@ class Conntrack:
 
     def delete(self, family: str, flow: Flow) -> None:
         """Delete a connection, if it exists: its next packet begins a new one. Raises ``OSError``."""
-        self._send(_DELETE, _F_ACK, family, flow.name)
+        self._delete(family, flow.name)
+
+    def forget(self, family: str, address: bytes) -> None:
+        """Delete every connection from or to an address, before or after translation. Raises ``OSError``.
+
+        The kernel looks for IPv4 addresses itself. Its comparison of IPv6 addresses is inverted, and Linux
+        before 6.8 refuses to delete by address: then the whole table is read.
+        """
+        if family == "ip":
+            try:
+                for wanted in _of_address(address):
+                    self._delete(family, wanted)
+                return
+            except OSError as error:
+                if error.errno != errno.EINVAL:
+                    raise
+        self.forget_one_by_one(family, address)
+
+    def forget_one_by_one(self, family: str, address: bytes) -> None:
+        """Do the same by reading the whole table. Raises ``OSError``."""
+        entries = list(self._entries(family, b""))
+        for found in entries:
+            if address in _addresses(found):
+                self._delete(family, _name(found))
+
+    def _delete(self, family: str, body: bytes) -> None:
+        self._send(_DELETE, _F_ACK, family, body)
         for kind, payload in self._answers():
             if kind == _NLMSG_ERROR:
                 code = -struct.unpack_from("=i", payload)[0]
@@ -88,6 +116,12 @@ class Conntrack:
                 return
 
     def _dump(self, family: str, wanted: bytes) -> Iterator[Flow]:
+        for found in self._entries(family, wanted):
+            flow = _udp_flow(found)
+            if flow is not None:
+                yield flow
+
+    def _entries(self, family: str, wanted: bytes) -> Iterator[dict[int, bytes]]:
         self._send(_GET, _F_DUMP, family, wanted)
         for kind, payload in self._answers():
             if kind == _NLMSG_DONE:
@@ -95,9 +129,7 @@ class Conntrack:
             if kind == _NLMSG_ERROR:
                 code = -struct.unpack_from("=i", payload)[0]
                 raise OSError(code, os.strerror(code))
-            flow = _udp_flow(payload[_NETFILTER_HEADER:])
-            if flow is not None:
-                yield flow
+            yield _parsed(payload[_NETFILTER_HEADER:])
 
     def _send(self, kind: int, flags: int, family: str, body: bytes) -> None:
         self._sequence += 1
@@ -124,21 +156,38 @@ def _udp_only() -> bytes:
     return _nested(_ORIGINAL, protocol) + _nested(_FILTER, flags)
 
 
-def _udp_flow(data: bytes) -> Flow | None:
-    found = _parsed(data)
+def _of_address(address: bytes) -> Iterator[bytes]:
+    """Yield what matches the connections in which an IPv4 address has one of its four places."""
+    for direction, flags in ((_ORIGINAL, _FILTER_ORIGINAL), (_REPLY, _FILTER_REPLY)):
+        for kinds, flag in ((_SOURCES, _FILTER_BY_SOURCE), (_DESTINATIONS, _FILTER_BY_DESTINATION)):
+            place = _nested(_TUPLE_ADDRESSES, _attribute(kinds[0], address))
+            chosen = _attribute(flags, struct.pack("=I", flag))
+            yield _nested(direction, place) + _nested(_FILTER, chosen)
+
+
+def _addresses(found: dict[int, bytes]) -> set[bytes]:
+    places = [_parsed(_parsed(found[each])[_TUPLE_ADDRESSES]) for each in (_ORIGINAL, _REPLY)]
+    return {address for place in places for address in place.values()}
+
+
+def _udp_flow(found: dict[int, bytes]) -> Flow | None:
     original, reply = _parsed(found[_ORIGINAL]), _parsed(found[_REPLY])
     protocol = _parsed(original[_TUPLE_PROTOCOL])
     if protocol[_PROTOCOL] != bytes((UDP,)):
         return None
+    return Flow(
+        destination=_end(original, _DESTINATIONS, _DESTINATION_PORT),
+        answers_from=_end(reply, _SOURCES, _SOURCE_PORT),
+        name=_name(found),
+    )
+
+
+def _name(found: dict[int, bytes]) -> bytes:
     name = _nested(_ORIGINAL, found[_ORIGINAL])
     for kind in (_ID, _ZONE):
         if kind in found:
             name += _attribute(kind, found[kind])
-    return Flow(
-        destination=_end(original, _DESTINATIONS, _DESTINATION_PORT),
-        answers_from=_end(reply, _SOURCES, _SOURCE_PORT),
-        name=name,
-    )
+    return name
 
 
 def _end(found: dict[int, bytes], kinds: tuple[int, int], port: int) -> bytes:

@@ -44,7 +44,9 @@ def _prefix(cluster_id: str) -> str:
 def ruleset(table: str, cluster_id: str, blocks: Blocks) -> str:
     """Return the table as text for ``nft -f``; it replaces an earlier one in one transaction.
 
-    What a pod may send is filtered further: nothing to the node's loopback addresses (CVE-2020-8558, see
+    A packet goes to the node's own hardware address and never across the bridge to a neighbour, where the
+    rules of the IP layer, network policies among them, would not see it. What a pod may send is filtered
+    further: nothing to the node's loopback addresses (CVE-2020-8558, see
     ``firewall``), no redirects, no answers of a DHCP server.
     """
     pods = blocks.pod_addresses()
@@ -70,6 +72,7 @@ table bridge {table} {{
   }}
   chain from_pod {{
     iifname . ether saddr . arp saddr ip @pods iifname . arp saddr ether . arp saddr ip @pods accept
+    ether daddr != {hardware_address(blocks.gateway).hex(":")} drop
     iifname . ether saddr . ip saddr @pods goto packet_from_pod{accepted}
     drop
   }}

@@ -17,6 +17,15 @@ from podling.network.blocks import Blocks
 from podling.runtime.base import PortMapping, RuntimeFailure
 
 
+class LeasedPod(Struct, frozen=True, kw_only=True):
+    """The pod that an address was leased to, as it was then."""
+
+    namespace: str = ""
+    name: str = ""
+    uid: str = ""
+    labels: tuple[tuple[str, str], ...] = ()
+
+
 class Lease(Struct, frozen=True, kw_only=True):
     """One pod's addresses and the node's ports that lead to them."""
 
@@ -25,6 +34,11 @@ class Lease(Struct, frozen=True, kw_only=True):
     second: str = ""
     """The pod's IPv6 address; empty if it was started with one family."""
     ports: tuple[PortMapping, ...] = ()
+    pod: LeasedPod = LeasedPod()
+
+    @property
+    def addresses(self) -> tuple[str, ...]:
+        return (self.address, self.second) if self.second else (self.address,)
 
 
 def choose_subnet(pool: IPv4Network, prefix: int, taken: Iterable[IPv4Network]) -> IPv4Network:
@@ -76,7 +90,13 @@ class Leases:
     def get(self, sandbox_id: str) -> Lease | None:
         return self._by_sandbox.get(sandbox_id)
 
-    def take(self, blocks: Blocks, sandbox_id: str, ports: tuple[PortMapping, ...]) -> Lease:
+    def take(
+        self,
+        blocks: Blocks,
+        sandbox_id: str,
+        ports: tuple[PortMapping, ...],
+        pod: LeasedPod = LeasedPod(),  # noqa: B008 a frozen value
+    ) -> Lease:
         """Lease an address of each family; the same sandbox gets the same ones again.
 
         Raises ``RuntimeFailure``.
@@ -88,7 +108,11 @@ class Leases:
         chosen = choose_address(blocks.ipv4, leased, self._last)
         address, second = str(chosen), blocks.second(chosen)
         lease = Lease(
-            sandbox_id=sandbox_id, address=address, second="" if second is None else str(second), ports=ports
+            sandbox_id=sandbox_id,
+            address=address,
+            second="" if second is None else str(second),
+            ports=ports,
+            pod=pod,
         )
         self._by_sandbox[sandbox_id] = lease
         self._last = address

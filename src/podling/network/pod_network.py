@@ -20,7 +20,7 @@ import hashlib
 import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
-from ipaddress import IPv4Address, IPv4Network, IPv6Network
+from ipaddress import IPv4Address, IPv4Network, IPv6Network, ip_address
 from pathlib import Path
 
 from msgspec import Struct
@@ -31,8 +31,10 @@ from podling.network import firewall, guard, ipv6, subnets
 from podling.network.assignment import Assignment, agree
 from podling.network.blocks import Blocks, choose_second
 from podling.network.bridge import Bridge
+from podling.network.conntrack import Conntrack
+from podling.network.gate import OpenGate, PodGate
 from podling.network.generation import generation
-from podling.network.leases import Lease, Leases, choose_subnet
+from podling.network.leases import Lease, LeasedPod, Leases, choose_subnet
 from podling.network.routes import machine_routes
 from podling.runtime.base import RuntimeFailure, SandboxSpec
 from podling.runtime.failures import remove_all
@@ -106,6 +108,12 @@ class BridgeNetwork:
         self._damage = ""
         self._generation = 0
         self._listing = ""
+        self.gate: PodGate = OpenGate()
+
+    @property
+    def leases(self) -> tuple[Lease, ...]:
+        """The leases of all pods that are connected, and of those that are about to be."""
+        return self._leases.all()
 
     @property
     def subnet(self) -> IPv4Network:
@@ -348,7 +356,8 @@ class BridgeNetwork:
         self._assignment.check(self.blocks)
         wanted = Lease(sandbox_id=sandbox_id, address="", ports=spec.port_mappings)
         firewall.check_ports(wanted, self._leases.all(), has_ipv6=self._second is not None)
-        lease = self._leases.take(self.blocks, sandbox_id, spec.port_mappings)
+        lease = self._leases.take(self.blocks, sandbox_id, spec.port_mappings, _leased_pod(spec))
+        await self.gate.admit(lease)
         try:
             await in_thread(
                 lambda: self._bridge.connect(lease, self.blocks, self._mtu, namespace),
@@ -370,9 +379,29 @@ class BridgeNetwork:
             await in_thread(lambda: self._bridge.disconnect(lease.address))
         except OSError as error:
             raise RuntimeFailure(f"the pod's network cannot be removed: {error}") from error
+        await self.gate.release(lease)
+        await self._forget_connections(lease)
         self._leases.give_back(sandbox_id)
         if lease.ports:
             await self._write_rules()
+
+    async def _forget_connections(self, lease: Lease) -> None:
+        """Let the next pod with the addresses inherit no connection that rules or translations know."""
+
+        def forget() -> None:
+            with Conntrack() as kernel:
+                for address in map(ip_address, lease.addresses):
+                    kernel.forget("ip" if address.version == 4 else "ip6", address.packed)
+
+        try:
+            await in_thread(forget)
+        except OSError as error:
+            raise RuntimeFailure(f"connections of {lease.address} cannot be forgotten: {error}") from error
+
+
+def _leased_pod(spec: SandboxSpec) -> LeasedPod:
+    labels = tuple(sorted(spec.labels.items()))
+    return LeasedPod(namespace=spec.pod_namespace, name=spec.pod_name, uid=spec.pod_uid, labels=labels)
 
 
 def _write_whole(file: Path, text: str) -> None:

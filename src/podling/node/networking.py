@@ -16,7 +16,7 @@ from typing import Any
 
 from msgspec import structs
 
-from podling.api.core_v1 import Node, Service
+from podling.api.core_v1 import Node, ObjectReference, Service
 from podling.api.discovery_v1 import EndpointSlice
 from podling.client.base import Client
 from podling.client.events import EventRecorder
@@ -27,6 +27,8 @@ from podling.network.node_blocks import NodeBlocks
 from podling.network.overlay.node_condition import NetworkCondition
 from podling.network.overlay.overlay import Overlay, OverlaySettings
 from podling.network.pod_network import BridgeNetwork, Names
+from podling.network.policy.enforcement import NetworkPolicies
+from podling.network.policy.kernel import PolicyTable
 from podling.network.services.base_rules import service_table
 from podling.network.services.endpoint_slices import slice_record
 from podling.network.services.service_proxy import ProxySettings, ServiceProxy
@@ -59,7 +61,19 @@ class NodeNetworking:
         }
         self.informers = InformerFactory(client, transforms)
         self._blocks = NodeBlocks(plan.name, self.informers.informer(Node), network, blocks_used)
+        self._policies = self._network_policies()
+        network.gate = self._policies
         self._running = Supervisor()
+
+    def _network_policies(self) -> NetworkPolicies:
+        table = PolicyTable(f"{Names.of(self._plan.identity).table}_policy")
+        return NetworkPolicies(self._plan.name, self._client, self._network, table, self.report)
+
+    def report(self, reason: str, message: str) -> None:
+        """Record a warning about the node. Events of a node have its name for its UID, as the kubelet's."""
+        name = self._plan.name
+        about = ObjectReference(api_version="v1", kind="Node", name=name, uid=name)
+        self._recorder.event(about, "Warning", reason, message)
 
     def start(self) -> None:
         """Start every loop. None of them delays the node: each waits for what it reads."""
@@ -68,6 +82,7 @@ class NodeNetworking:
             "blocks": self._blocks.run,
             "overlay": self._overlay().run,
             "services": self._service_proxy().run,
+            "policies": self._policies.run,
         }
         for name, work in loops.items():
             self._running.keep_running(f"network/{name}", work, self._plan.name)

@@ -49,4 +49,9 @@ def test_pods_with_two_families_are_bound_to_both_addresses() -> None:
 def test_pods_with_one_family_send_no_ipv6() -> None:
     text = ruleset("podling_x", "one", ONE)
     assert "ip6" not in text
-    assert text.count("drop") == 4
+    assert text.count("drop") == 5
+
+
+def test_pods_send_packets_to_the_hardware_address_of_the_node_only() -> None:
+    address = hardware_address(ONE.gateway).hex(":")
+    assert f"ether daddr != {address} drop" in ruleset("podling_x", "one", ONE)

@@ -15,7 +15,6 @@ _NO_DRIVER = "volumes of drivers are not mounted"
 UNSERVED: dict[tuple[str, str], str] = {
     ("autoscaling", "horizontalpodautoscalers"): "nothing is scaled by it",
     ("networking.k8s.io", "ingresses"): "nothing listens for it",
-    ("networking.k8s.io", "networkpolicies"): "traffic is not filtered by it",
     ("resource.k8s.io", "deviceclasses"): _NO_DEVICES,
     ("resource.k8s.io", "resourceclaims"): _NO_DEVICES,
     ("resource.k8s.io", "resourceclaimtemplates"): _NO_DEVICES,

@@ -78,9 +78,9 @@ _PROXIER = (
     rule(("list", "watch"), "networking.k8s.io", "servicecidrs"),
 )
 _NODE_NETWORK = (
-    rule(("list", "watch"), "core", "nodes services"),
+    rule(("list", "watch"), "core", "namespaces nodes pods services"),
     rule(("list", "watch"), "discovery.k8s.io", "endpointslices"),
-    rule(("list", "watch"), "networking.k8s.io", "servicecidrs"),
+    rule(("list", "watch"), "networking.k8s.io", "networkpolicies servicecidrs"),
 )
 """Reading the objects from which a node makes the network of its pods. Upstream, the agents of a network
 (kube-proxy, network plugins) bring users and roles of their own."""
