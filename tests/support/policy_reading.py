@@ -14,8 +14,10 @@ from msgspec import Struct
 from podling.api.meta_v1 import LabelSelector
 from podling.api.networking_v1 import NetworkPolicy, NetworkPolicyPeer, NetworkPolicyPort
 from podling.network.policy.chains import Chain, Group, Match
+from podling.network.policy.index import PolicyIndex
+from podling.network.policy.policies import Policy
 from podling.network.policy.tables import Tables
-from podling.network.policy.values import PolicyPod
+from podling.network.policy.values import NodeFacts, PolicyPod
 
 
 class Packet(Struct, frozen=True):
@@ -156,6 +158,23 @@ def _selects(selector: LabelSelector, labels: Mapping[str, str]) -> bool:
 
 
 # ---- the tables
+
+
+def compile_tables(
+    policies: Iterable[Policy],
+    pods: Iterable[PolicyPod],
+    namespaces: Mapping[str, Mapping[str, str]],
+    facts: NodeFacts,
+) -> Tables:
+    """Return the tables of a node that learns everything at once."""
+    index = PolicyIndex(facts)
+    for name, labels in namespaces.items():
+        index.put_namespace(name, labels)
+    for policy in policies:
+        index.put_policy(policy)
+    for pod in pods:
+        index.put_pod(pod)
+    return index.tables()
 
 
 def passes(tables: Tables, packet: Packet, *, to_node: bool = False) -> bool:

@@ -185,20 +185,3 @@ class PolicyIndex:
             rules = policy.rules(direction) or ()
             self._compiled[key] = compile_chain(direction, policy.namespace, rules, context)
         return self._compiled[key]
-
-
-def compile_tables(
-    policies: Iterable[Policy],
-    pods: Iterable[PolicyPod],
-    namespaces: Mapping[str, Mapping[str, str]],
-    facts: NodeFacts,
-) -> Tables:
-    """Return the tables that the kernel of a node should have."""
-    index = PolicyIndex(facts)
-    for name, labels in namespaces.items():
-        index.put_namespace(name, labels)
-    for policy in policies:
-        index.put_policy(policy)
-    for pod in pods:
-        index.put_pod(pod)
-    return index.tables()

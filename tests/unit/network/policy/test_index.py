@@ -11,18 +11,18 @@ from hypothesis import strategies as st
 
 from podling.api.networking_v1 import NetworkPolicy
 from podling.network.policy.chains import Group
-from podling.network.policy.index import PolicyIndex, compile_tables
+from podling.network.policy.index import PolicyIndex
 from podling.network.policy.policies import Policy, policy_of
 from podling.network.policy.tables import Changes, Tables, standing_sets
 from podling.network.policy.values import NodeFacts, PolicyPod
 from tests.support import random_policies as worlds
-from tests.support.policy_reading import Packet, allows, passes
+from tests.support.policy_reading import Packet, allows, compile_tables, passes
 
 FACTS = NodeFacts(families=(4, 6))
 unique = {"unique_by": lambda policy: (policy.metadata.namespace, policy.metadata.name)}
 
 
-@settings(max_examples=400)
+@settings(max_examples=200)
 @given(
     st.lists(worlds.policies, max_size=4, **unique),  # type: ignore[arg-type]
     worlds.worlds(),
@@ -100,7 +100,7 @@ steps = st.lists(
 )
 
 
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(steps)
 def test_every_order_of_changes_leads_to_the_same_tables(steps: Sequence[tuple[str, Any]]) -> None:
     facts = NodeFacts(families=FACTS.families, dns=("10.0.0.250",))
