@@ -39,6 +39,8 @@ class PolicyTable:
 
     async def change(self, changes: Changes) -> None:
         """Carry changes out. Raises ``RuntimeFailure``: nothing was changed then."""
+        if not changes:
+            return
         await self._apply(rendering.changes_text(self.name, changes))
         for name in changes.old_chains:
             self._rules.pop(name, None)
