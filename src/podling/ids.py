@@ -80,6 +80,11 @@ def secret_letters(length: int) -> str:
     return "".join(secrets.choice(SECRET_ALPHABET) for _ in range(length))
 
 
+def unguessable(bits: int) -> int:
+    """Return a number of so many bits that no observer of earlier ones can foretell."""
+    return secrets.randbits(bits)
+
+
 def serial_number() -> int:
     """Return a serial number for a certificate: positive, 159 bits at most."""
     return secrets.randbits(159)

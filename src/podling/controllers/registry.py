@@ -76,6 +76,7 @@ _CONTROLLERS = {
     ),
     "service-lb-controller": ("endpoints.service_load_balancer", "ServiceLoadBalancerController"),
     "service-cidr-controller": ("service_cidr", "ServiceCIDRController"),
+    "cluster-dns-controller": ("endpoints.cluster_dns", "ClusterDnsController"),
     "resourcequota-controller": ("resource_quota", "ResourceQuotaController"),
 }
 

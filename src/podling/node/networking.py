@@ -32,6 +32,7 @@ from podling.network.policy.kernel import PolicyTable
 from podling.network.services.base_rules import service_table
 from podling.network.services.endpoint_slices import slice_record
 from podling.network.services.service_proxy import ProxySettings, ServiceProxy
+from podling.node.node_dns import NodeDns
 from podling.node.runtimes import NodePlan
 from podling.supervisor import Supervisor, Work
 
@@ -63,6 +64,7 @@ class NodeNetworking:
         self._blocks = NodeBlocks(plan.name, self.informers.informer(Node), network, blocks_used)
         self._policies = self._network_policies()
         network.gate = self._policies
+        self._dns = NodeDns(plan, client, network, self.informers, self.report)
         self._running = Supervisor()
 
     def _network_policies(self) -> NetworkPolicies:
@@ -83,6 +85,8 @@ class NodeNetworking:
             "overlay": self._overlay().run,
             "services": self._service_proxy().run,
             "policies": self._policies.run,
+            "dns": self._dns.server.run,
+            "dns-place": self._dns.announce,
         }
         for name, work in loops.items():
             self._running.keep_running(f"network/{name}", work, self._plan.name)

@@ -25,7 +25,9 @@ from podling.kubelet.deps import KubeletDeps, Recorder
 from podling.kubelet.kubelet import Kubelet
 from podling.kubelet.lives import LIVES, LifeRecorder
 from podling.kubelet.server.server import KubeletServer
+from podling.machinery.cluster_dns import dns_service_address
 from podling.machinery.errors import ApiError
+from podling.node.resolv_conf import resolv_conf_path
 from podling.node.runtimes import NodePlan, make_runtime, pod_network, simulated_block
 from podling.node.static_pods import complete_static_pod
 from podling.runtime.base import RuntimeFailure
@@ -88,6 +90,8 @@ class Node:
             port=port,
             write_files=plan.runtime != "sim",
             static_pod_path=plan.static_pod_path,
+            cluster_dns=await self._cluster_dns(network),
+            resolv_conf=resolv_conf_path(),
         )
         folder = plan.root / "kubelet"
         keeping: Recorder = LifeRecorder(recorder, folder / LIVES) if config.write_files else recorder
@@ -114,6 +118,21 @@ class Node:
             return
         self._stack.push_async_callback(networking.close)
         networking.start()
+
+    async def _cluster_dns(self, network: BridgeNetwork | None) -> tuple[str, ...]:
+        """Return the servers in the ``resolv.conf`` of pods; none where pods have no network of their own.
+
+        Where no Service can be found, pods reach the node's DNS server directly.
+        """
+        if network is None:
+            return ()
+        try:
+            first = await self._client.get(core_v1.Service, "kubernetes", "default")
+            return (dns_service_address(first.spec.cluster_ip),)
+        except (ApiError, Unreachable, ValueError):
+            with suppress(RuntimeFailure):  # else no pod starts, for this reason
+                return (str(network.gateway),)
+        return ()
 
     def _prefer_own_blocks(self, network: BridgeNetwork | None) -> None:
         """Register the node with the blocks of pod addresses that its network has chosen, if it has."""

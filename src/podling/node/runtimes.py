@@ -83,6 +83,11 @@ class NodePlan(Struct, frozen=True, kw_only=True):
         """The record of the Services' addresses on the machine's loopback interface."""
         return self.root / "service-addresses"
 
+    @property
+    def dns_state(self) -> Path:
+        """Return the directory of the DNS process, which outlives the runtime's."""
+        return STATE / f"{self.identity}.dns"
+
 
 def pod_network(plan: NodePlan) -> BridgeNetwork | None:
     """Return the network of the pods of ``plan``, not yet started; None where pods have none of their own."""
@@ -155,13 +160,16 @@ async def end_all(plan: NodePlan, images: ImageStore, grace_seconds: float) -> i
 
         AddedAddresses(plan.service_addresses).remove()
     if network := pod_network(plan):
+        from podling.network.dns.link import end_server
         from podling.network.overlay import overlay
         from podling.network.pod_network import Names
 
+        await asyncio.to_thread(end_server, plan.dns_state)
         await network.remove()
         await overlay.remove(plan.cluster_id, Names.of(plan.identity).table)
-        with suppress(OSError):
-            remove_tree(plan.state)
+        for state in (plan.state, plan.dns_state):
+            with suppress(OSError):
+                remove_tree(state)
     return pods
 
 

@@ -25,6 +25,7 @@ def _leader_locking(component: str) -> tuple[PolicyRule, ...]:
 
 _ROLES: tuple[tuple[str, str, tuple[PolicyRule, ...]], ...] = (
     (SYSTEM, _READER, (rule(READ, "core", "configmaps", "extension-apiserver-authentication"),)),
+    (SYSTEM, "podling:cluster-dns", (rule(READ, "core", "configmaps", "kube-dns"),)),
     (SYSTEM, f"{_CONTROLLER}bootstrap-signer", (rule(READ, "core", "secrets"),)),
     (SYSTEM, f"{_CONTROLLER}cloud-provider", (rule(("create", *READ), "core", "configmaps"),)),
     (SYSTEM, f"{_CONTROLLER}token-cleaner", (rule((*READ, "delete"), "core", "secrets"), RECORD_EVENTS)),
@@ -45,6 +46,7 @@ _ROLES: tuple[tuple[str, str, tuple[PolicyRule, ...]], ...] = (
 _COMPONENTS = (("User", "system:kube-controller-manager"), ("User", "system:kube-scheduler"))
 _BINDINGS: tuple[tuple[str, str, str, tuple[tuple[str, str], ...]], ...] = (
     (SYSTEM, f"system::{_READER}", _READER, _COMPONENTS),
+    (SYSTEM, "podling:cluster-dns", "podling:cluster-dns", (("Group", "system:nodes"),)),
     *(
         (SYSTEM, name, name, (("User", f"system:{component}"), ("ServiceAccount", component)))
         for component in ("kube-controller-manager", "kube-scheduler")

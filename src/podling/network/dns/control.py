@@ -1,0 +1,103 @@
+"""The control socket of the DNS process: the node's process connects, gets the sockets, and sends records."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import socket
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+
+import msgspec
+
+from podling import clock
+from podling.network.dns.messages import Frames, FromServer, Garbage, Hello, Ping, Pong, frame, to_server
+from podling.supervisor import Supervisor
+
+logger = logging.getLogger("podling.dns")
+
+CONTROL = "control"
+_READ_BYTES = 256 * 1024
+
+
+class Control:
+    """Listens on the Unix socket ``control`` in a directory.
+
+    Args:
+        hello: what each connection begins with, beside ``sockets``.
+        take: takes a frame; raises ``msgspec.MsgspecError`` for one that cannot be read.
+    """
+
+    def __init__(
+        self,
+        directory: Path,
+        hello: Hello,
+        sockets: Sequence[socket.socket],
+        take: Callable[[bytes], None],
+        tasks: Supervisor,
+    ) -> None:
+        self._path = directory / CONTROL
+        self._hello, self._sockets, self._take, self._tasks = hello, sockets, take, tasks
+        self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
+        self._inode = 0
+        self._connections: set[socket.socket] = set()
+
+    def listen(self) -> None:
+        """Take the place of an earlier process. Raises ``OSError``."""
+        fresh = self._path.with_suffix(f".{os.getpid()}")
+        fresh.unlink(missing_ok=True)
+        self._listener.bind(str(fresh))
+        self._inode = fresh.stat().st_ino
+        self._listener.listen(8)
+        fresh.replace(self._path)
+        self._tasks.keep_running("dns/control", self._accept)
+
+    def is_current(self) -> bool:
+        """Return whether the control socket is this process'."""
+        try:
+            return self._path.stat().st_ino == self._inode
+        except OSError:
+            return False
+
+    def close(self) -> None:
+        for each in (*self._connections, self._listener):
+            each.close()
+
+    def send(self, message: FromServer) -> None:
+        """Send a message to every connection; one that does not read loses it."""
+        for connection in self._connections:
+            with suppress(OSError):
+                connection.send(frame(message))
+
+    async def _accept(self) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            connection, _ = await loop.sock_accept(self._listener)
+            self._tasks.run_once("dns/connection", partial(self._serve, connection))
+
+    async def _serve(self, connection: socket.socket) -> None:
+        frames = Frames()
+        self._connections.add(connection)
+        try:
+            descriptors = [each.fileno() for each in self._sockets]
+            socket.send_fds(connection, [frame(self._hello)], descriptors)
+            while data := await asyncio.get_running_loop().sock_recv(connection, _READ_BYTES):
+                for each in frames.feed(data):
+                    self._receive(connection, each)
+                    await clock.sleep(0)
+        except (OSError, Garbage, msgspec.MsgspecError) as error:
+            logger.info("the connection of the node ended: %s", error)
+        finally:
+            self._connections.discard(connection)
+            connection.close()
+
+    def _receive(self, connection: socket.socket, data: bytes) -> None:
+        if len(data) < 32:
+            message = to_server.decode(data)
+            if isinstance(message, Ping):
+                connection.send(frame(Pong(message.number)))
+                return
+        self._take(data)

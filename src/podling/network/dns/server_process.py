@@ -1,0 +1,173 @@
+"""The DNS process: it serves the sockets that it inherits, and takes records from the node's process.
+
+    python -m podling.network.dns.server_process '{"directory": ..., ...}'
+
+The command ends when the process serves, which then belongs to no session, terminal or parent. In its
+directory it has a control socket, a journal and a log. It ends by SIGTERM, and by itself when another process
+has put its own control socket in its place: that one serves the same sockets.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import resource
+import signal
+import socket
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+import msgspec
+
+from podling import clock
+from podling.network.dns.answer_cache import DENIAL, SUCCESS
+from podling.network.dns.control import Control
+from podling.network.dns.forwarder import Forwarder
+from podling.network.dns.journal import Journal
+from podling.network.dns.launch import Launch
+from podling.network.dns.messages import CONNECTIONS, DATAGRAMS, Hello, Notice, to_server
+from podling.network.dns.metrics import Metrics
+from podling.network.dns.metrics_page import Sizes, page
+from podling.network.dns.resolver import Resolver
+from podling.network.dns.server import DnsServer
+from podling.network.dns.service_index import ServiceIndex
+from podling.network.dns.settings import Server
+from podling.network.dns.sources import Sources
+from podling.network.dns.state import State
+from podling.network.dns.status_server import StatusServer
+from podling.network.dns.zone import Zone
+from podling.supervisor import Supervisor
+
+logger = logging.getLogger("podling.dns")
+
+DESCRIPTORS = 16384
+LOG_BYTES_MAX = 1024 * 1024
+FOLLOW_SECONDS = 2.0
+"""The interval of looking whether ``resolv.conf`` changed, and whether another process took over."""
+READY = b"ready"
+
+
+class ServerProcess:
+    """The parts of the process, wired."""
+
+    def __init__(self, launch: Launch) -> None:
+        self._launch = launch
+        self._directory = Path(launch.directory)
+        self._sockets = [socket.socket(fileno=each) for each in launch.descriptors]
+        self._tasks = Supervisor()
+        own = [each for each in launch.endpoints if each.kind == DATAGRAMS]
+        self._index = ServiceIndex()
+        zone = Zone(self._index, launch.domain, tuple(each.ip for each in own))
+        metrics = Metrics()
+        self._forwarder = Forwarder(self._tasks, metrics, self._notice)
+        self._resolver = Resolver(zone, self._forwarder, [Server(each.ip, each.port) for each in own])
+        sources = Sources(launch.networks)
+        self._server = DnsServer(self._resolver, self._forwarder, metrics, sources, self._tasks)
+        self._status = StatusServer(self._page, lambda: self._index.synced, sources)
+        self._state = State(self._resolver, self._server.replies, launch.resolv_conf)
+        self._journal = Journal(self._directory / "journal")
+        hello = Hello(os.getpid(), launch.build, launch.endpoints)
+        self._control = Control(self._directory, hello, self._sockets, self._take, self._tasks)
+
+    async def run(self, ready: int) -> None:
+        """Serve until SIGTERM, or until another process has taken over; write to ``ready`` once it serves."""
+        ended = asyncio.Event()
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, ended.set)
+        for data in self._journal.frames():
+            with suppress(msgspec.MsgspecError):
+                self._state.apply(to_server.decode(data))
+        self._state.follow_resolv_conf()
+        self._journal.rewrite(self._state.frames())
+        for endpoint, found in zip(self._launch.endpoints, self._sockets, strict=True):
+            if endpoint.kind == DATAGRAMS:
+                self._server.serve_datagrams(found)
+            elif endpoint.kind == CONNECTIONS:
+                await self._server.serve_connections(found.dup())
+            else:
+                await self._status.serve(found.dup())
+        self._control.listen()
+        os.write(ready, READY)
+        os.close(ready)
+        while self._control.is_current() and not await clock.wait_for(ended, FOLLOW_SECONDS):
+            self._state.follow_resolv_conf()
+        await self._close()
+
+    async def _close(self) -> None:
+        self._server.close()
+        self._status.close()
+        self._control.close()
+        await self._tasks.close()
+        self._journal.close()
+        for each in self._sockets:
+            each.close()
+
+    def _take(self, data: bytes) -> None:
+        """Take a frame from the node's process. Raises ``msgspec.MsgspecError``."""
+        self._state.apply(to_server.decode(data))
+        try:
+            self._journal.append(len(data).to_bytes(4, "big") + data)
+            if self._journal.is_long:
+                self._journal.rewrite(self._state.frames())
+        except OSError as error:  # it is on a file system in memory, which may be full
+            logger.warning("the journal cannot be written: %s", error)
+
+    def _notice(self, reason: str, text: str) -> None:
+        logger.warning("%s: %s", reason, text)
+        self._control.send(Notice(reason, text))
+
+    def _page(self) -> bytes:
+        replies, metrics, cache = self._server.replies, self._server.metrics, self._resolver.cache
+        metrics.count_hits((*replies.replies.values(), *replies.dropped))
+        replies.dropped.clear()
+        sizes = Sizes(
+            successes=cache.count(SUCCESS) + len(replies.replies),
+            denials=cache.count(DENIAL),
+            evictions=cache.evictions,
+            hosts=len(self._resolver.hosts),
+            services=len(self._index),
+        )
+        return page(metrics, sizes)
+
+
+def main() -> None:
+    """Split off, serve, and end with exit code 0; the command that was called ends before, once it serves."""
+    launch = msgspec.json.decode(sys.argv[1], type=Launch)
+    ready_read, ready_write = os.pipe()
+    if os.fork():
+        os.close(ready_write)
+        began = os.read(ready_read, len(READY)) == READY
+        os._exit(0 if began else 1)
+    os.close(ready_read)
+    _detach(Path(launch.directory) / "log")
+    import uvloop
+
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(_run(launch, ready_write))
+
+
+async def _run(launch: Launch, ready: int) -> None:
+    await ServerProcess(launch).run(ready)
+
+
+def _detach(log: Path) -> None:
+    """Become a process that no terminal and no parent ends."""
+    os.setsid()
+    with suppress(OSError, ValueError):
+        _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (min(DESCRIPTORS, hard), hard))
+    os.umask(0o077)
+    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT
+    if log.exists() and log.stat().st_size > LOG_BYTES_MAX:
+        flags |= os.O_TRUNC
+    nothing, errors = os.open(os.devnull, os.O_RDWR), os.open(log, flags, 0o600)
+    for number, descriptor in enumerate((nothing, nothing, errors)):
+        os.dup2(descriptor, number)
+    for number in (signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+    logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s", level=logging.INFO)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,112 @@
+"""The state of the DNS process: messages change the records, the settings and with them the kept replies."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+
+from podling import clock
+from podling.network.dns.messages import (
+    SERVICES_AT_ONCE,
+    Begin,
+    Complete,
+    Configure,
+    Namespaces,
+    Ping,
+    Services,
+    ToServer,
+    frame,
+)
+from podling.network.dns.reply_cache import ReplyCache
+from podling.network.dns.resolver import Resolver
+from podling.network.dns.service_index import ServiceIndex
+from podling.network.dns.settings import Server, Settings, servers_in
+from podling.network.dns.zone import ANY_CHANGE, ANY_NAMESPACE
+
+
+class State:
+    """Applies messages."""
+
+    def __init__(self, resolver: Resolver, replies: ReplyCache, resolv_conf: str) -> None:
+        self._resolver, self._replies = resolver, replies
+        self._configured = Configure(Settings(), resolv_conf)
+        self._node_servers: tuple[Server, ...] | None = None
+        self._unseen: set[str] | None = None
+
+    @property
+    def _index(self) -> ServiceIndex:
+        return self._resolver.zone.index
+
+    def apply(self, message: ToServer) -> None:
+        """Take one message."""
+        serial = int(clock.now().timestamp())
+        match message:
+            case Begin():
+                self._unseen = set(self._index.keys())
+            case Services(changed, gone):
+                self._services(changed, gone, serial)
+            case Namespaces(names):
+                if self._index.namespaces != frozenset(names):
+                    self._index.set_namespaces(names, serial)
+                    self._replies.changed((ANY_NAMESPACE, ANY_CHANGE))
+            case Complete():
+                unseen, self._unseen = self._unseen, None
+                self._services((), tuple(sorted(unseen or ())), serial)
+                self._index.synced = True
+            case Configure():
+                self._configure(message)
+            case Ping():
+                return
+
+    def _services(self, changed: Sequence[bytes], gone: Sequence[str], serial: int) -> None:
+        index, names = self._index, []
+        for data in changed:
+            key, changed_now = index.put(data, serial)
+            if changed_now:
+                names.append(key)
+            if self._unseen:
+                self._unseen.discard(key)
+        names += [key for key in gone if index.remove(key, serial)]
+        if self._unseen is not None:
+            self._unseen.difference_update(gone)
+        if names:
+            self._replies.changed((*names, ANY_CHANGE))
+
+    def _configure(self, message: Configure) -> None:
+        if message == self._configured and self._node_servers is not None:
+            return
+        self._configured = message
+        self._node_servers = read_servers(message.resolv_conf)
+        self._use()
+
+    def follow_resolv_conf(self) -> None:
+        """Read the node's ``resolv.conf`` again, and take what changed."""
+        found = read_servers(self._configured.resolv_conf)
+        if found != self._node_servers:
+            self._node_servers = found
+            self._use()
+
+    def _use(self) -> None:
+        self._resolver.use(self._configured.settings, self._node_servers or ())
+        self._replies.clear()
+
+    def frames(self) -> Iterator[bytes]:
+        """Yield the frames that lead to this state."""
+        yield frame(self._configured)
+        yield frame(Namespaces(tuple(sorted(self._index.namespaces))))
+        encoded = self._index.encoded()
+        while chunk := tuple(islice(encoded, SERVICES_AT_ONCE)):
+            yield frame(Services(chunk))
+        if self._index.synced:
+            yield frame(Complete())
+
+
+def read_servers(path: str) -> tuple[Server, ...]:
+    """Return the servers in a ``resolv.conf``; none if there is no such file."""
+    if not path:
+        return ()
+    try:
+        return servers_in(Path(path).read_text(errors="replace"))
+    except OSError:
+        return ()
