@@ -77,15 +77,21 @@ def is_reached(cluster: MachineCluster, pod: str, address: str, *options: str) -
     return cluster.try_kubectl("exec", pod, "--", *ping).code == 0
 
 
-def in_pod(cluster: MachineCluster, pod: str, *arguments: str) -> str:
-    """Run a program of the machine in the network of a pod; return its output."""
+def network_of_pod(cluster: MachineCluster, pod: str) -> str:
+    """Return the number of a process of the pod in its machine."""
     address = cluster.get("pod", pod)["status"]["podIP"]
     machine = cluster.machine
     for process in machine.run("pgrep", "-f", "busybox httpd").split():
         shown = machine.try_run("nsenter", f"--target={process}", "--net", "ip", "-brief", "address").out
         if f" {address}/" in shown:
-            return machine.run("nsenter", f"--target={process}", "--net", *arguments)
+            return process
     raise AssertionError(f"no process of pod {pod} was found")
+
+
+def in_pod(cluster: MachineCluster, pod: str, *arguments: str) -> str:
+    """Run a program of the machine in the network of a pod; return its output."""
+    process = network_of_pod(cluster, pod)
+    return cluster.machine.run("nsenter", f"--target={process}", "--net", *arguments)
 
 
 def large_packet(cluster: MachineCluster, pod: str, address: str, size: int) -> str:

@@ -97,6 +97,7 @@ class NodeNetworking:
             cluster_id=self._plan.cluster_id,
             table=Names.of(self._plan.identity).table,
             mode=self._plan.network,
+            needs_block=self._plan.assigns_blocks,
         )
         condition = NetworkCondition(self._client)
         nodes = self.informers.informer(Node)

@@ -36,18 +36,22 @@ logger = logging.getLogger(__name__)
 CHECK_SECONDS = 5.0
 BLOCKS_SECONDS = 0.1
 """The pause until the pod network may use the blocks that the node was assigned."""
+GRACE_SECONDS = 1.0
+"""The age of a node without blocks at which its condition says so."""
 
 
 class OverlaySettings(Struct, frozen=True, kw_only=True):
     """The overlay of one node.
 
-    ``cluster_id`` names the tunnel, which the nodes of a machine share; ``table`` is the node's own.
+    ``cluster_id`` names the tunnel, which the nodes of a machine share; ``table`` is the node's own. A node
+    that ``needs_block`` has no network before the controller assigned it one.
     """
 
     node: str
     cluster_id: str
     table: str
     mode: str
+    needs_block: bool = True
 
 
 class PodBlocks(Protocol):
@@ -103,9 +107,12 @@ class Overlay:
         """Keep the overlay until cancelled."""
         await self._nodes.synced()
         before: tuple[str, ...] = ()
+        began = clock.monotonic()
         while True:
             self._changed.clear()
-            if not self._uses_own_blocks():
+            if missing := self._missing_blocks():
+                if clock.monotonic() - began >= GRACE_SECONDS:
+                    await self._condition.write(self._own_node(), missing)
                 await clock.wait_for(self._changed, BLOCKS_SECONDS)
                 continue
             problems = await self._reconcile()
@@ -134,14 +141,20 @@ class Overlay:
         self._plan, self._is_settled = plan, not outcome.problems
         return outcome.problems
 
-    def _uses_own_blocks(self) -> bool:
-        """Return whether the pod network uses the blocks that the node was assigned, or none were."""
+    def _missing_blocks(self) -> str:
+        """Return why the pods do not use the blocks that the node was assigned; empty if they do."""
         node = self._own_node()
-        assigned = parse_blocks(node.spec.pod_cidrs) if node is not None else None
+        if node is None:
+            return "the node is not registered"
+        assigned = parse_blocks(node.spec.pod_cidrs)
+        if assigned is None:
+            empty = "the node has no block of pod addresses: its spec.podCIDRs are empty"
+            return empty if self._settings.needs_block else ""
         try:
-            return assigned is None or agree(assigned, self._network.blocks)
-        except RuntimeFailure:
-            return False
+            used = agree(assigned, self._network.blocks)
+        except RuntimeFailure as error:
+            return str(error)
+        return "" if used else f"the pod network does not use {', '.join(node.spec.pod_cidrs)} yet"
 
     async def _write_rules(self, plan: Plan) -> list[str]:
         """Write the table if the plan or another program changed it; return what was wrong."""
