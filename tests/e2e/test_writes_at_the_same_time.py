@@ -98,6 +98,21 @@ async def test_concurrent_creations_use_up_the_pool_exactly(served: ServedHere) 
     assert full == {"Internal error occurred: failed to allocate a nodePort: range is full"}
 
 
+async def test_health_check_port_of_a_full_pool_is_named(served: ServedHere) -> None:
+    bodies = [service(f"web-{number}", type="NodePort") for number in range(10)]
+    await asyncio.gather(*(post(served, SERVICES, body) for body in bodies))
+    balancer = {
+        "type": "LoadBalancer",
+        "externalTrafficPolicy": "Local",
+        "allocateLoadBalancerNodePorts": False,
+    }
+    status, body = await post(served, SERVICES, service("late", **balancer))
+    assert (status, body["message"]) == (
+        500,
+        "Internal error occurred: failed to allocate a HealthCheck NodePort 0: range is full",
+    )
+
+
 async def test_requests_that_fail_or_only_try_keep_no_number(served: ServedHere) -> None:
     invalid = service("Not-A-Name", type="NodePort")
     refused = service("web", type="NodePort", sessionAffinity="Sometimes")

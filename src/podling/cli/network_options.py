@@ -16,6 +16,7 @@ from podling.machinery.network_ranges import (
     SERVICE_RANGE,
     NetworkRanges,
     Route,
+    changed_range,
     missing_family,
     missing_ipv4,
     network_ranges,
@@ -71,16 +72,21 @@ def chosen_ranges(chosen: Mapping[str, Any], last: ClusterSettings) -> dict[str,
     return {**ranges, "node_ip": last.node_ip if chosen["node_ip"] is None else chosen["node_ip"]}
 
 
-def check_ranges(chosen: Mapping[str, Any], last: ClusterSettings, runtime: str) -> None:
-    """Refuse ranges that no cluster can have. Raises ``Failure``.
+def check_ranges(
+    chosen: Mapping[str, Any], last: ClusterSettings, runtime: str, *, exists: bool = False
+) -> None:
+    """Refuse ranges that no cluster can have, or that this one, if it ``exists``, cannot have any more.
 
-    Ranges that are new are compared with the machine's routes, too; those of the last run are in use.
+    Ranges that are new are compared with the machine's routes, too; those of the last run are in use. Raises
+    ``Failure``.
     """
     wanted = chosen_ranges(chosen, last)
     try:
         ranges = network_ranges(*(wanted[name] for name in _OPTIONS))
     except ValueError as error:
         raise Failure(str(error)) from error
+    if exists and (problem := _change(ranges, last.ranges())):
+        raise Failure(problem)
     if chosen["node_ip"]:
         from podling.node.machine import node_ip_problem
 
@@ -94,6 +100,12 @@ def check_ranges(chosen: Mapping[str, Any], last: ClusterSettings, runtime: str)
     )
     if problem:
         raise Failure(problem)
+
+
+def _change(wanted: NetworkRanges, last: NetworkRanges) -> str:
+    return changed_range("--cluster-cidr", last.pods, wanted.pods) or changed_range(
+        "--service-cluster-ip-range", last.services, wanted.services
+    )
 
 
 def _conflict(ranges: NetworkRanges, wanted: Mapping[str, str], last: ClusterSettings) -> str:

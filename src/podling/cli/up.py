@@ -256,7 +256,8 @@ def _check_controllers(text: str | None) -> None:
 
 def _check_ranges(chosen: Mapping[str, Any], directory: DataDirectory) -> None:
     last = directory.settings()
-    check_ranges(chosen, last, "" if chosen["api_only"] else chosen["runtime"] or last.runtime)
+    runtime = "" if chosen["api_only"] else chosen["runtime"] or last.runtime
+    check_ranges(chosen, last, runtime, exists=directory.store.exists() and not chosen["new_store"])
 
 
 def _retire_store(directory: DataDirectory, progress: Progress) -> None:

@@ -273,10 +273,12 @@ class DataDirectory:
         Where the record is damaged, the nodes' directories still say which runtime has containers to end.
         """
         try:
-            return msgspec.json.decode((self.path / SETTINGS).read_bytes(), type=ClusterSettings)
+            found = msgspec.json.decode((self.path / SETTINGS).read_bytes(), type=ClusterSettings)
+            found.ranges()
+            return found
         except (FileNotFoundError, NotADirectoryError):
             return ClusterSettings(runtime=self._runtime_found())
-        except (OSError, msgspec.DecodeError) as error:
+        except (OSError, msgspec.DecodeError, ValueError) as error:
             logger.warning("%s cannot be read, so the defaults hold: %s", self.path / SETTINGS, error)
             return ClusterSettings(runtime=self._runtime_found())
 

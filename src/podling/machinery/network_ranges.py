@@ -109,6 +109,27 @@ def missing_family(ranges: NetworkRanges) -> str:
     return ""
 
 
+def changed_range(option: str, last: Sequence[Network], wanted: Sequence[Network]) -> str:
+    """Return why a cluster with the ranges ``last`` cannot have ``wanted`` in their place; empty if it can.
+
+    A range of the other family may come and go: what has an address of it keeps it.
+    """
+    before = {block.version: block for block in last}
+    for block in wanted:
+        old = before.get(block.version)
+        if old is not None and old != block:
+            keepers = (
+                "its nodes keep their blocks of it"
+                if option == _CLUSTER_CIDR_OPTION
+                else "Services keep their addresses of it; a ServiceCIDR object adds a further range"
+            )
+            return (
+                f"{option} {block}: the cluster has the {family_name(block)} range {old}, and {keepers}. "
+                "'podling up --new-store' begins a new cluster"
+            )
+    return ""
+
+
 def missing_ipv4(ranges: NetworkRanges) -> str:
     """Return where nodes with real pods need IPv4; empty if nothing is missing.
 

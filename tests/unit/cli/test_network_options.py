@@ -63,6 +63,29 @@ def test_impossible_ranges_are_refused(
         check_ranges({**NONE, **chosen}, last, runtime)
 
 
+CHANGES = [
+    ({"cluster_cidr": "10.88.0.0/16,fd00:88::/48"}, ClusterSettings(), ""),
+    ({"cluster_cidr": "10.1.0.0/16"}, DUAL, ""),
+    ({"cluster_cidr": "10.3.0.0/16"}, ClusterSettings(), "the cluster has the IPv4 range 10.88.0.0/16"),
+    ({"cluster_cidr": "10.1.0.0/16,fd03::/48"}, DUAL, "the cluster has the IPv6 range fd01::/48"),
+    ({"service_cluster_ip_range": "10.3.0.0/16"}, DUAL, "a ServiceCIDR object adds a further range"),
+    ({"service_cluster_ip_range": "10.2.0.0/16"}, DUAL, ""),
+    ({"service_node_port_range": "30000-30100"}, DUAL, ""),
+]
+
+
+@pytest.mark.parametrize(("chosen", "last", "why"), CHANGES)
+def test_range_of_a_cluster_that_exists_stays(
+    chosen: dict[str, str], last: ClusterSettings, why: str
+) -> None:
+    check_ranges({**NONE, **chosen}, last, "sim")
+    if not why:
+        check_ranges({**NONE, **chosen}, last, "sim", exists=True)
+        return
+    with pytest.raises(Failure, match=why):
+        check_ranges({**NONE, **chosen}, last, "sim", exists=True)
+
+
 def test_family_without_pods_is_refused_only_where_pods_have_addresses() -> None:
     check_ranges({**NONE, "service_cluster_ip_range": "10.96.0.0/12,fd02::/112"}, ClusterSettings(), "sim")
 

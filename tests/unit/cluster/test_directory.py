@@ -118,8 +118,9 @@ def test_settings_are_remembered_and_damage_is_survived(tmp_path: Path) -> None:
     assert directory.settings() == ClusterSettings()
     directory.remember(ClusterSettings(port=7001, runtime="sim", nodes=3))
     assert directory.settings() == ClusterSettings(port=7001, runtime="sim", nodes=3)
-    (tmp_path / "cluster.json").write_text("{")
-    assert directory.settings() == ClusterSettings()
+    for damaged in ("{", '{"cluster_cidr": "10.88.0.0"}'):
+        (tmp_path / "cluster.json").write_text(damaged)
+        assert directory.settings() == ClusterSettings()
 
 
 def test_a_place_that_cannot_be_a_directory_is_named(tmp_path: Path) -> None:

@@ -67,16 +67,17 @@ class NodePortAllocator:
         is_used, is_taken = used
         health = spec.health_check_node_port
         if not health:
-            return change(spec, health_check_node_port=self._drawn(request, is_taken))
+            what = "HealthCheck NodePort 0"
+            return change(spec, health_check_node_port=self._drawn(request, is_taken, what))
         problem = self._problem(request, health, is_used) if not needs_health_check(old) else ""
         if problem:
             raise errors.internal(f"failed to allocate requested HealthCheck NodePort {health}: {problem}")
         return spec
 
-    def _drawn(self, request: AdmissionRequest, is_used: IsUsed) -> int:
+    def _drawn(self, request: AdmissionRequest, is_used: IsUsed, what: str = "nodePort") -> int:
         found = self._pool.draw(request.rounds, is_used)
         if found is None:
-            raise errors.internal("failed to allocate a nodePort: range is full")
+            raise errors.internal(f"failed to allocate a {what}: range is full")
         return found
 
     def _check(self, request: AdmissionRequest, path: Path, port: int, is_used: IsUsed) -> None:
