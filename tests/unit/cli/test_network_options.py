@@ -17,6 +17,7 @@ NONE: dict[str, Any] = {
     "service_cluster_ip_range": None,
     "service_node_port_range": None,
     "node_ip": None,
+    "network": None,
 }
 DUAL = ClusterSettings(
     cluster_cidr="10.1.0.0/16,fd01::/48", service_cluster_ip_range="10.2.0.0/16,fd02::/112"
@@ -29,6 +30,7 @@ def test_options_replace_what_the_last_run_had() -> None:
         "service_cluster_ip_range": "10.2.0.0/16,fd02::/112",
         "service_node_port_range": "30000-32767",
         "node_ip": "",
+        "network": "vxlan",
     }
 
 
