@@ -2,19 +2,21 @@
 
     python -m tools.loop_holds [--over SECONDS] -- up --runtime sim --data-dir /tmp/x --port 0
 
-A thread looks at the main thread's stack every 2 ms. While the loop waits for events it stands in uvloop's
-``run_forever`` itself; each series of samples in which it does not is a piece. The innermost frames of pieces
-that lasted longer than ``--over`` are counted, and printed at the end, the longest total first. A piece that
-begins and ends within 2 ms may be missed, and consecutive callbacks of one turn count as one piece.
+A thread looks at the main thread's stack every 2 ms, and schedules a callback of the loop as soon as the last
+one has run: the time until then is a piece. The innermost frames of pieces that lasted longer than ``--over``
+are counted, and printed at the end, the longest total first. A piece that begins and ends within 2 ms may be
+missed, the callbacks of one turn count as one piece, and so does time that other processes took.
 """
 
 from __future__ import annotations
 
 import argparse
+import asyncio
 import sys
 import threading
 import time  # noqa: TID251 - samples real time in a thread
 from collections import Counter
+from contextlib import suppress
 from types import FrameType
 
 from podling.cli.main import main as podling
@@ -33,7 +35,8 @@ class Samples:
         self._thread = thread
         self._over = over
         self._piece: list[_Stack] = []
-        self._began = 0.0
+        self._scheduled_at: float | None = None
+        """When the callback was scheduled that has not run yet."""
         self.seconds: Counter[_Stack] = Counter()
         self.pieces: list[float] = []
 
@@ -41,32 +44,35 @@ class Samples:
         """Sample for as long as the process lives."""
         while True:
             time.sleep(SAMPLE_SECONDS)
-            self._add(_stack(sys._current_frames().get(self._thread)), time.monotonic())
+            stack, loop = _sample(sys._current_frames().get(self._thread))
+            if self._scheduled_at is not None:
+                self._piece.append(stack)
+            elif loop is not None:
+                self._scheduled_at = time.monotonic()
+                with suppress(RuntimeError):  # the loop has just been closed
+                    loop.call_soon_threadsafe(self._end_piece)
 
-    def _add(self, stack: _Stack, now: float) -> None:
-        if stack:
-            if not self._piece:
-                self._began = now
-            self._piece.append(stack)
-            return
-        lasted = now - self._began
-        if self._piece and lasted > self._over:
+    def _end_piece(self) -> None:
+        """Note how long the callback waited. Runs on the loop."""
+        assert self._scheduled_at is not None
+        lasted = time.monotonic() - self._scheduled_at
+        piece, self._piece, self._scheduled_at = self._piece, [], None
+        if lasted > self._over:
             self.pieces.append(lasted)
-            for each in self._piece:
-                self.seconds[each] += 1
-        self._piece = []
+            self.seconds.update(filter(None, piece))
 
 
-def _stack(frame: FrameType | None) -> _Stack:
-    """Return the frames inside of the loop, the innermost first; empty while the loop waits for events."""
+def _sample(frame: FrameType | None) -> tuple[_Stack, asyncio.AbstractEventLoop | None]:
+    """Return the frames inside of the loop, the innermost first, and the loop; nothing where none runs."""
     found: list[str] = []
     while frame is not None:
         code = frame.f_code
-        if code.co_name in ("run_forever", "run_until_complete", "run") and "asyncio" in code.co_filename:
-            return tuple(found[:INNERMOST])
+        if code.co_name == "run" and code.co_filename.endswith("asyncio/runners.py"):
+            runner = frame.f_locals.get("self")
+            return tuple(found[:INNERMOST]), runner.get_loop() if runner is not None else None
         found.append(f"{'/'.join(code.co_filename.rsplit('/', 2)[-2:])}:{frame.f_lineno} {code.co_name}")
         frame = frame.f_back
-    return ()
+    return (), None
 
 
 def _print(samples: Samples) -> None:
