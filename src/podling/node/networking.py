@@ -31,6 +31,7 @@ from podling.network.policy.enforcement import NetworkPolicies
 from podling.network.policy.kernel import PolicyTable
 from podling.network.services.base_rules import service_table
 from podling.network.services.endpoint_slices import slice_record
+from podling.network.services.service_ports import service_entry
 from podling.network.services.service_proxy import ProxySettings, ServiceProxy
 from podling.node.node_dns import NodeDns
 from podling.node.runtimes import NodePlan
@@ -57,11 +58,17 @@ class NodeNetworking:
         self._recorder = recorder
         transforms: dict[type[Any], Transform[Any]] = {
             Node: without_managers,
-            Service: without_managers,
+            Service: service_entry,
             EndpointSlice: slice_record,
         }
         self.informers = InformerFactory(client, transforms)
-        self._blocks = NodeBlocks(plan.name, self.informers.informer(Node), network, blocks_used)
+        self._services = self._service_proxy()
+
+        def used(blocks: Blocks) -> None:
+            blocks_used(blocks)
+            self._services.look_again()
+
+        self._blocks = NodeBlocks(plan.name, self.informers.informer(Node), network, used)
         self._policies = self._network_policies()
         network.gate = self._policies
         self._dns = NodeDns(plan, client, network, self.informers, self.report)
@@ -83,7 +90,7 @@ class NodeNetworking:
             "informers": self.informers.run,
             "blocks": self._blocks.run,
             "overlay": self._overlay().run,
-            "services": self._service_proxy().run,
+            "services": self._services.run,
             "policies": self._policies.run,
             "dns": self._dns.server.run,
             "dns-place": self._dns.announce,

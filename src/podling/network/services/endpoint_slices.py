@@ -6,6 +6,7 @@ objects. Upstream: ``pkg/proxy/endpointslicecache.go``.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable
 
 from msgspec import Struct
@@ -92,9 +93,9 @@ def _endpoint(found: Endpoint, family: str) -> EndpointRecord | None:
         ready=conditions.ready is not False,
         serving=conditions.serving is not False,
         terminating=bool(conditions.terminating),
-        node=found.node_name or "",
-        zone_hints=tuple(each.name for each in hints.for_zones) if hints else (),
-        node_hints=tuple(each.name for each in hints.for_nodes) if hints else (),
+        node=sys.intern(found.node_name or ""),
+        zone_hints=tuple(sys.intern(each.name) for each in hints.for_zones) if hints else (),
+        node_hints=tuple(sys.intern(each.name) for each in hints.for_nodes) if hints else (),
     )
 
 

@@ -36,6 +36,12 @@ class KernelTable:
         self._is_known = False
         """True after the first comparison with the kernel."""
 
+    def move(self, place: Place) -> None:
+        """Give the table another fixed part; the next change writes it."""
+        self.place = place
+        self._base = {chain.name: chain.comments() for chain in base_rules.chains(place)}
+        self._is_known = False
+
     def owns(self, number: int) -> bool:
         """Return whether the socket of this number is the one that writes this table."""
         return self._kernel is not None and self._kernel.number == number

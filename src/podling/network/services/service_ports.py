@@ -8,6 +8,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from podling.api.core_v1 import LoadBalancerIngress, Service
+from podling.api.meta_v1 import ObjectMeta
 from podling.client.base import Key
 from podling.network.services import addresses
 
@@ -44,7 +45,6 @@ class ServiceRecord(Struct, frozen=True):
     """A Service that is proxied."""
 
     key: Key
-    uid: str
     ports: tuple[PortRecord, ...]
     families: tuple[FamilyRecord, ...]
     affinity_seconds: int = 0
@@ -63,6 +63,29 @@ class ServiceRecord(Struct, frozen=True):
         return self.internal_local or (self.external_local and addresses.is_external(port))
 
 
+class ServiceEntry(Struct, frozen=True):
+    """The part of a Service that is held; ``record`` is None if it is not to be proxied."""
+
+    metadata: ObjectMeta
+    record: ServiceRecord | None
+    kind: str = "Service"
+    api_version: str = "v1"
+
+
+def service_entry(service: Service) -> ServiceEntry:
+    """Return the entry of a Service: the transform of the informer."""
+    metadata = service.metadata
+    return ServiceEntry(
+        metadata=ObjectMeta(
+            name=metadata.name,
+            namespace=metadata.namespace,
+            uid=metadata.uid,
+            resource_version=metadata.resource_version,
+        ),
+        record=record_of(service),
+    )
+
+
 def record_of(service: Service) -> ServiceRecord | None:
     """Return the record of a Service; None if it is not to be proxied.
 
@@ -79,7 +102,6 @@ def record_of(service: Service) -> ServiceRecord | None:
     external_local = external and spec.external_traffic_policy == "Local"
     return ServiceRecord(
         key=Key(metadata.namespace or "", metadata.name or ""),
-        uid=metadata.uid or "",
         ports=tuple(PortRecord(port.name, port.protocol, port.port, port.node_port) for port in spec.ports),
         families=tuple(filter(None, (_family(service, family) for family in addresses.FAMILIES))),
         affinity_seconds=_affinity_seconds(service),

@@ -12,7 +12,7 @@ import logging
 from collections.abc import Callable, Iterable, Mapping
 from typing import cast
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from podling import clock
 from podling.api.core_v1 import Node, Service
@@ -22,14 +22,14 @@ from podling.client.events import EventRecorder
 from podling.client.informer import Informer
 from podling.client.informer_factory import InformerFactory
 from podling.network.nftables.monitor import Monitor
-from podling.network.services import addresses, service_ports
+from podling.network.services import addresses
 from podling.network.services.base_rules import Place
 from podling.network.services.endpoint_slices import SliceRecord
 from podling.network.services.health_checks import HealthCheck, HealthChecks
 from podling.network.services.kernel_table import KernelTable
 from podling.network.services.rendering import NodeView, render
 from podling.network.services.rules import NOTHING, ServiceRules
-from podling.network.services.service_ports import ServiceRecord
+from podling.network.services.service_ports import ServiceEntry, ServiceRecord
 from podling.network.services.udp_cleanup import UdpCleanup
 from podling.network.services.udp_flows import UdpService, udp_service
 from podling.supervisor import Supervisor
@@ -74,9 +74,8 @@ class ServiceProxy:
         self._settings = settings
         self._subnets = subnets
         self._recorder = recorder
-        self._services: Informer[Service] = informers.informer(Service)
-        kind = cast("type[SliceRecord]", EndpointSlice)
-        self._slices = informers.informer(kind)
+        self._services = informers.informer(cast("type[ServiceEntry]", Service))
+        self._slices = informers.informer(cast("type[SliceRecord]", EndpointSlice))
         self._slices.add_indexer(_BY_SERVICE, _service_of)
         self._nodes: Informer[Node] = Informer(client, Node, field_selector=f"metadata.name={settings.node}")
         self._tables: dict[str, KernelTable] = {}
@@ -88,14 +87,18 @@ class ServiceProxy:
         self._wake = asyncio.Event()
         self._next_check = 0.0
         self._last_check = 0.0
-        self._services.add_handler(self._note, lambda _, new: self._note(new), self._note)
+        self._services.add_handler(self._note, self._note_update, self._note)
         self._slices.add_handler(self._note_slice, self._note_slices, self._note_slice)
         self._nodes.add_handler(self._note_node, lambda _, new: self._note_node(new))
 
     # ---- notes
 
-    def _note(self, service: Service) -> None:
+    def _note(self, service: ServiceEntry) -> None:
         self._mark((Key(service.metadata.namespace or "", service.metadata.name or ""),))
+
+    def _note_update(self, old: ServiceEntry, new: ServiceEntry) -> None:
+        if old.record != new.record:
+            self._note(new)
 
     def _note_slice(self, found: SliceRecord) -> None:
         if found.service:
@@ -135,7 +138,7 @@ class ServiceProxy:
     async def run(self) -> None:
         """Keep the kernel's tables as the API says until cancelled."""
         subnets = dict(self._subnets())
-        self._view = NodeView(self._view.name, self._view.zone, self._view.addresses, subnets)
+        self._view = structs.replace(self._view, subnets=subnets)
         async with Supervisor() as supervisor:
             supervisor.keep_running("network/own-node", self._nodes.run, self._settings.node)
             await asyncio.gather(self._services.synced(), self._slices.synced(), self._nodes.synced())
@@ -156,15 +159,33 @@ class ServiceProxy:
         self._last_check = clock.monotonic()
         self._next_check = self._last_check + CHECK_SECONDS
         while True:
+            self._follow_subnets()
             await self._take_changes()
             if clock.monotonic() >= self._next_check:
                 await self._check()
             await self._wait()
 
+    def look_again(self) -> None:
+        """Look soon whether the node's pods have other addresses now."""
+        self._wake.set()
+
+    def _follow_subnets(self) -> None:
+        """Write all rules anew for pods that have other addresses."""
+        subnets = dict(self._subnets())
+        if subnets == self._view.subnets:
+            return
+        self._view = structs.replace(self._view, subnets=subnets)
+        for family, table in self._tables.items():
+            table.move(self._place(family))
+        self._mark(self._all())
+
+    def _place(self, family: str) -> Place:
+        subnet = self._view.subnets.get(family, "")
+        return Place(family, self._settings.table, self._settings.bridge, subnet)
+
     def _start_table(self, family: str) -> KernelTable:
         """Begin with a table. The rules of the last run stay until they are compared with the wanted."""
-        subnet = self._view.subnets.get(family, "")
-        table = KernelTable(Place(family, self._settings.table, self._settings.bridge, subnet))
+        table = KernelTable(self._place(family))
         self._tables[family] = table
         return table
 
@@ -195,8 +216,8 @@ class ServiceProxy:
         for done, key in enumerate(keys):
             if done % _AT_ONCE == _AT_ONCE - 1:
                 await clock.sleep(0)
-            service = self._services.get(key)
-            record = service_ports.record_of(service) if service is not None else None
+            entry = self._services.get(key)
+            record = entry.record if entry is not None else None
             slices = self._slices.by_index(_BY_SERVICE, str(key))
             checks[key] = self._check_of(record, slices)
             for family in addresses.FAMILIES:
