@@ -33,7 +33,6 @@ from podling.network.services import messages
 from podling.network.services.endpoint_slices import slice_record
 from podling.network.services.rule_table import Transaction
 from podling.network.services.rules import Spread
-from podling.network.services.service_ports import service_entry
 from podling.network.services.service_proxy import ProxySettings, ServiceProxy
 
 SERVICES = 5000
@@ -289,10 +288,10 @@ async def measure() -> list[Figure]:
     services = tuple(service(number) for number in range(SERVICES))
     objects = Objects({Service: services, Node: (node,)})
     objects._objects[EndpointSlice] = tuple(endpoint_slice(number) for number in range(SERVICES))
-    informers = InformerFactory(objects, {EndpointSlice: slice_record, Service: service_entry})  # type: ignore[arg-type]
+    informers = InformerFactory(objects, {EndpointSlice: slice_record})  # type: ignore[arg-type]
     settings = ProxySettings("here", TABLE, "pl-bench")
     recorder = EventRecorder(objects, "bench")  # type: ignore[arg-type]
-    proxy = ServiceProxy(objects, informers, settings, lambda: {"ip": "10.180.0.0/24"}, recorder)  # type: ignore[arg-type]
+    proxy = ServiceProxy(informers, settings, lambda: {"ip": "10.180.0.0/24"}, recorder)
     begun, cpu = time.perf_counter(), time.process_time()
     tasks = [asyncio.create_task(each()) for each in (informers.run, proxy.run)]
     with Kernel() as kernel:

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from podling import clock
+from podling import clock, ids
 from podling.cluster.directory import DataDirectory
 from podling.network.pod_network import Names
 from podling.network.services.base_rules import service_table
@@ -171,25 +171,31 @@ def test_service_without_endpoints_refuses_at_once(served: RealCluster) -> None:
 
 @pytest.fixture
 def machine() -> Iterator[str]:
-    """Another machine: a network namespace with a cable to this one, whose end here is ``198.18.77.1``."""
-    name = f"test-{os.getpid()}"
-    for line in (
-        f"ip netns add {name}",
-        f"ip link add {name}-a type veth peer name eth0 netns {name}",
-        f"ip addr add 198.18.77.1/24 dev {name}-a",
-        f"ip link set {name}-a up",
-        f"ip -n {name} addr add 198.18.77.2/24 dev eth0",
-        f"ip -n {name} link set eth0 up",
-        f"ip -n {name} route add default via 198.18.77.1",
-    ):
-        subprocess.run(line.split(), check=True)
-    yield name
-    subprocess.run(["ip", "netns", "delete", name], check=True)
+    """Another machine: a network namespace with a cable to this one, whose end here is ``198.18.77.1``.
+
+    Yields the number of the process that holds it.
+    """
+    cable = f"t-{ids.suffix(8)}"
+    with subprocess.Popen(["unshare", "--net", "cat"], stdin=subprocess.PIPE) as holder:
+        inside = f"nsenter -t {holder.pid} -n"
+        eventually(lambda: os.readlink(f"/proc/{holder.pid}/ns/net") != os.readlink("/proc/self/ns/net"))
+        for line in (
+            f"ip link add {cable} type veth peer name eth0 netns {holder.pid}",
+            f"ip addr add 198.18.77.1/24 dev {cable}",
+            f"ip link set {cable} up",
+            f"{inside} ip addr add 198.18.77.2/24 dev eth0",
+            f"{inside} ip link set eth0 up",
+            f"{inside} ip route add default via 198.18.77.1",
+        ):
+            subprocess.run(line.split(), check=True)
+        yield str(holder.pid)
+        subprocess.run(["ip", "link", "delete", cable], check=True)
+        holder.communicate()
 
 
 def from_machine(machine: str, url: str) -> str:
     """Return the answer to the other machine, or the error."""
-    command = ["ip", "netns", "exec", machine, "curl", "-sS", "--max-time", "3", url]
+    command = ["nsenter", "-t", machine, "-n", "curl", "-sS", "--max-time", "3", url]
     done = subprocess.run(command, check=False, capture_output=True, text=True)
     return done.stdout.strip() or done.stderr
 
@@ -200,6 +206,13 @@ def test_node_port_is_answered_from_another_machine_and_on_loopback(
     port = node_port_of(served, "web")
     assert {from_machine(machine, f"http://198.18.77.1:{port}/") for _ in range(20)} == {"one", "two"}
     assert {fetch("127.0.0.1", port) for _ in range(40)} == {"one", "two"}
+
+
+def test_api_server_is_for_the_machine_and_its_pods_only(served: RealCluster, machine: str) -> None:
+    endpoints = served.get("endpoints", "kubernetes")["subsets"][0]
+    port = endpoints["ports"][0]["port"]
+    assert "timed out" in from_machine(machine, f"https://198.18.77.1:{port}/healthz")
+    socket.create_connection((endpoints["addresses"][0]["ip"], port), timeout=5).close()
 
 
 def test_external_addresses_follow_policy_source_ranges_and_health_checks(

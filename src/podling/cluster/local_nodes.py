@@ -35,6 +35,7 @@ def node_plans(directory: DataDirectory, settings: ClusterSettings) -> list[Node
             static_pod_path=None if index else static_pod_path,
             assigns_blocks=assigns_blocks,
             network=settings.network,
+            guards_api=not settings.advertise_address,
         )
         for index, name in enumerate(node_names(settings.nodes))
     ]

@@ -31,7 +31,6 @@ from podling.network.policy.enforcement import NetworkPolicies
 from podling.network.policy.kernel import PolicyTable
 from podling.network.services.base_rules import service_table
 from podling.network.services.endpoint_slices import slice_record
-from podling.network.services.service_ports import service_entry
 from podling.network.services.service_proxy import ProxySettings, ServiceProxy
 from podling.node.node_dns import NodeDns
 from podling.node.runtimes import NodePlan
@@ -58,7 +57,7 @@ class NodeNetworking:
         self._recorder = recorder
         transforms: dict[type[Any], Transform[Any]] = {
             Node: without_managers,
-            Service: service_entry,
+            Service: without_managers,
             EndpointSlice: slice_record,
         }
         self.informers = InformerFactory(client, transforms)
@@ -112,8 +111,8 @@ class NodeNetworking:
 
     def _service_proxy(self) -> ServiceProxy:
         names = Names.of(self._plan.identity)
-        settings = ProxySettings(self._plan.name, service_table(names), names.bridge)
-        return ServiceProxy(self._client, self.informers, settings, self._subnets, self._recorder)
+        settings = ProxySettings(self._plan.name, service_table(names), names.bridge, self._plan.guards_api)
+        return ServiceProxy(self.informers, settings, self._subnets, self._recorder)
 
     def _subnets(self) -> dict[str, str]:
         """Return the addresses of the node's pods by family, as nftables calls them."""

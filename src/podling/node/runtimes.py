@@ -56,6 +56,8 @@ class NodePlan(Struct, frozen=True, kw_only=True):
     """A controller gives the node its block of pod addresses (``spec.podCIDR``)."""
     network: str = VXLAN
     """The way of packets to pods of other machines: one of ``network_ranges.MODES``."""
+    guards_api: bool = False
+    """The API server on this machine is meant for the machine and its pods only."""
 
     @property
     def addresses(self) -> tuple[str, ...]:

@@ -2,9 +2,10 @@
 
 One look-up in a map finds the chain of a Service, however many there are. Upstream: ``setupNFTables`` in
 ``pkg/proxy/nftables/proxier.go``. Differences: node ports are answered on every address of the node, loopback
-included (as in the iptables mode); hairpin connections are recognised after translation by one set instead of
-a rule for each endpoint; what another cluster's pods on the same machine send to addresses of Services is
-theirs.
+included (as in the iptables mode); packets to addresses of no Service are dropped if pods sent them, because
+the machine may have a network of its own in that range; one set recognises hairpin connections after
+translation, instead of a rule for each endpoint; another cluster's pods on the same machine use their own
+cluster's Services.
 """
 
 from __future__ import annotations
@@ -42,6 +43,9 @@ class Place(Struct, frozen=True):
     subnet: str
     """The addresses of this node's pods; empty where they have none of this family."""
     service_ranges: tuple[str, ...] = ()
+    """The ranges of cluster IPs. Packets of pods to addresses in them that no Service has are dropped."""
+    guarded_port: int = 0
+    """A TCP port of the machine that only the machine itself and pods may use; 0 for none."""
 
 
 class BaseChain(Struct, frozen=True):
@@ -72,16 +76,18 @@ def chains(place: Place) -> tuple[BaseChain, ...]:
     nat = "type nat hook {} priority {}; policy accept;"
     mark = f"{MASQUERADE_MARK:#x}"
     outside = f"{ip} saddr != {place.subnet} " if place.subnet else ""
-    unallocated = (
-        (f"{ip} daddr {{ {', '.join(place.service_ranges)} }} drop",) if place.service_ranges else ()
-    )
+    strangers = f'iifname != "lo" iifname != "{_BRIDGES}" tcp dport {place.guarded_port} drop'
+    guard = (strangers,) if place.guarded_port else ()
+    others = f'iifname "{_BRIDGES}" iifname != "{place.bridge}"'
+    ranges = ", ".join(place.service_ranges)
+    unallocated = (f'iifname "{place.bridge}" {ip} daddr {{ {ranges} }} drop',) if ranges else ()
     return (
         BaseChain(REJECT, "", ("reject",)),
         BaseChain(MARK, "", (f"meta mark set meta mark or {mark}",)),
         BaseChain(
             "endpoints-check", "", (f"{by_address} @{NO_ENDPOINTS}", f"{by_port} @{NO_ENDPOINT_PORTS}")
         ),
-        BaseChain("cluster-ips-check", "", (f"{ip} daddr @{CLUSTER_IPS} reject", *unallocated)),
+        BaseChain("cluster-ips-check", "", (f"{ip} daddr @{CLUSTER_IPS} reject",)),
         BaseChain("firewall-check", "", (f"{by_address} @{FIREWALL_IPS}",)),
         BaseChain("nodeports", "", (f"{by_port} @{NODE_PORTS}",)),
         BaseChain(
@@ -105,9 +111,11 @@ def chains(place: Place) -> tuple[BaseChain, ...]:
         ),
         BaseChain("filter-prerouting-pre-dnat", before.format("prerouting"), (f"{new} firewall-check",)),
         BaseChain("filter-output-pre-dnat", before.format("output"), (f"{new} firewall-check",)),
-        BaseChain("filter-input", after.format("input"), (f"{new} endpoints-check",)),
+        BaseChain("filter-input", after.format("input"), (*guard, f"{new} endpoints-check")),
         BaseChain(
-            "filter-forward", after.format("forward"), (f"{new} endpoints-check", f"{new} cluster-ips-check")
+            "filter-forward",
+            after.format("forward"),
+            (f"{others} return", f"{new} endpoints-check", f"{new} cluster-ips-check", *unallocated),
         ),
         BaseChain(
             "filter-output", after.format("output"), (f"{new} endpoints-check", f"{new} cluster-ips-check")
@@ -115,7 +123,7 @@ def chains(place: Place) -> tuple[BaseChain, ...]:
         BaseChain(
             "nat-prerouting",
             nat.format("prerouting", -100),
-            (f'iifname "{_BRIDGES}" iifname != "{place.bridge}" goto nodeports', "jump services"),
+            (f"{others} goto nodeports", "jump services"),
         ),
         BaseChain("nat-output", nat.format("output", -100), ("jump services",)),
         BaseChain("nat-postrouting", nat.format("postrouting", 100), ("jump masquerading",)),

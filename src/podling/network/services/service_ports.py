@@ -8,7 +8,6 @@ from __future__ import annotations
 from msgspec import Struct
 
 from podling.api.core_v1 import LoadBalancerIngress, Service
-from podling.api.meta_v1 import ObjectMeta
 from podling.client.base import Key
 from podling.network.services import addresses
 
@@ -61,29 +60,6 @@ class ServiceRecord(Struct, frozen=True):
 
     def uses_local_endpoints(self, addresses: FamilyRecord, port: PortRecord) -> bool:
         return self.internal_local or (self.external_local and addresses.is_external(port))
-
-
-class ServiceEntry(Struct, frozen=True):
-    """The part of a Service that is held; ``record`` is None if it is not to be proxied."""
-
-    metadata: ObjectMeta
-    record: ServiceRecord | None
-    kind: str = "Service"
-    api_version: str = "v1"
-
-
-def service_entry(service: Service) -> ServiceEntry:
-    """Return the entry of a Service: the transform of the informer."""
-    metadata = service.metadata
-    return ServiceEntry(
-        metadata=ObjectMeta(
-            name=metadata.name,
-            namespace=metadata.namespace,
-            uid=metadata.uid,
-            resource_version=metadata.resource_version,
-        ),
-        record=record_of(service),
-    )
 
 
 def record_of(service: Service) -> ServiceRecord | None:

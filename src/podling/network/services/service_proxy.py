@@ -17,9 +17,9 @@ from msgspec import Struct, structs
 from podling import clock
 from podling.api.core_v1 import Node, Service
 from podling.api.discovery_v1 import EndpointSlice
-from podling.client.base import Client, Key
+from podling.api.networking_v1 import ServiceCIDR
+from podling.client.base import Key
 from podling.client.events import EventRecorder
-from podling.client.informer import Informer
 from podling.client.informer_factory import InformerFactory
 from podling.network.nftables.monitor import Monitor
 from podling.network.services import addresses
@@ -29,10 +29,9 @@ from podling.network.services.health_checks import HealthCheck, HealthChecks
 from podling.network.services.kernel_table import KernelTable
 from podling.network.services.rendering import NodeView, render
 from podling.network.services.rules import NOTHING, ServiceRules
-from podling.network.services.service_ports import ServiceEntry, ServiceRecord
+from podling.network.services.service_ports import ServiceRecord, record_of
 from podling.network.services.udp_cleanup import UdpCleanup
 from podling.network.services.udp_flows import UdpService, udp_service
-from podling.supervisor import Supervisor
 
 logger = logging.getLogger(__name__)
 
@@ -44,6 +43,8 @@ _AT_ONCE = 100
 """Services whose rules are computed in one turn of the event loop."""
 _ZONE = "topology.kubernetes.io/zone"
 _BY_SERVICE = "service"
+_API = Key("default", "kubernetes")
+"""The EndpointSlice of the API server."""
 
 
 class ProxySettings(Struct, frozen=True):
@@ -53,6 +54,8 @@ class ProxySettings(Struct, frozen=True):
     table: str
     """The common name of the tables."""
     bridge: str
+    guards_api: bool = False
+    """Keep the API server of this machine from other machines."""
 
 
 class ServiceProxy:
@@ -65,7 +68,6 @@ class ServiceProxy:
 
     def __init__(
         self,
-        client: Client,
         informers: InformerFactory,
         settings: ProxySettings,
         subnets: Callable[[], Mapping[str, str]],
@@ -74,10 +76,11 @@ class ServiceProxy:
         self._settings = settings
         self._subnets = subnets
         self._recorder = recorder
-        self._services = informers.informer(cast("type[ServiceEntry]", Service))
+        self._services = informers.informer(Service)
         self._slices = informers.informer(cast("type[SliceRecord]", EndpointSlice))
         self._slices.add_indexer(_BY_SERVICE, _service_of)
-        self._nodes: Informer[Node] = Informer(client, Node, field_selector=f"metadata.name={settings.node}")
+        self._ranges = informers.informer(ServiceCIDR)
+        self._nodes = informers.informer(Node)
         self._tables: dict[str, KernelTable] = {}
         self._view = NodeView(name=settings.node)
         self._udp = {family: UdpCleanup(family) for family in addresses.FAMILIES}
@@ -89,15 +92,16 @@ class ServiceProxy:
         self._last_check = 0.0
         self._services.add_handler(self._note, self._note_update, self._note)
         self._slices.add_handler(self._note_slice, self._note_slices, self._note_slice)
+        self._ranges.add_handler(*[lambda *_: self._wake.set()] * 3)
         self._nodes.add_handler(self._note_node, lambda _, new: self._note_node(new))
 
     # ---- notes
 
-    def _note(self, service: ServiceEntry) -> None:
+    def _note(self, service: Service) -> None:
         self._mark((Key(service.metadata.namespace or "", service.metadata.name or ""),))
 
-    def _note_update(self, old: ServiceEntry, new: ServiceEntry) -> None:
-        if old.record != new.record:
+    def _note_update(self, old: Service, new: Service) -> None:
+        if record_of(old) != record_of(new):
             self._note(new)
 
     def _note_slice(self, found: SliceRecord) -> None:
@@ -111,6 +115,8 @@ class ServiceProxy:
 
     def _note_node(self, node: Node) -> None:
         """A node's zone and addresses decide about the endpoints and sources of every Service."""
+        if node.metadata.name != self._settings.node:
+            return
         view = NodeView(
             name=self._settings.node,
             zone=node.metadata.labels.get(_ZONE, ""),
@@ -137,29 +143,27 @@ class ServiceProxy:
 
     async def run(self) -> None:
         """Keep the kernel's tables as the API says until cancelled."""
-        subnets = dict(self._subnets())
-        self._view = structs.replace(self._view, subnets=subnets)
-        async with Supervisor() as supervisor:
-            supervisor.keep_running("network/own-node", self._nodes.run, self._settings.node)
-            await asyncio.gather(self._services.synced(), self._slices.synced(), self._nodes.synced())
-            self._start_table("ip")
-            self._mark(self._all())
-            monitor = Monitor(self._is_mine, self._is_own, self._suspect)
-            monitor.start()
-            try:
-                await self._follow()
-            finally:
-                monitor.close()
-                self._checks.close()
-                tables, self._tables = self._tables, {}
-                for table in tables.values():
-                    await table.close()
+        self._view = structs.replace(self._view, subnets=dict(self._subnets()))
+        for each in (self._services, self._slices, self._ranges, self._nodes):
+            await each.synced()
+        self._start_table("ip")
+        self._mark(self._all())
+        monitor = Monitor(self._is_mine, self._is_own, self._suspect)
+        monitor.start()
+        try:
+            await self._follow()
+        finally:
+            monitor.close()
+            self._checks.close()
+            tables, self._tables = self._tables, {}
+            for table in tables.values():
+                await table.close()
 
     async def _follow(self) -> None:
         self._last_check = clock.monotonic()
         self._next_check = self._last_check + CHECK_SECONDS
         while True:
-            self._follow_subnets()
+            self._follow_places()
             await self._take_changes()
             if clock.monotonic() >= self._next_check:
                 await self._check()
@@ -169,19 +173,42 @@ class ServiceProxy:
         """Look soon whether the node's pods have other addresses now."""
         self._wake.set()
 
-    def _follow_subnets(self) -> None:
-        """Write all rules anew for pods that have other addresses."""
-        subnets = dict(self._subnets())
-        if subnets == self._view.subnets:
-            return
-        self._view = structs.replace(self._view, subnets=subnets)
-        for family, table in self._tables.items():
-            table.move(self._place(family))
-        self._mark(self._all())
+    def _follow_places(self) -> None:
+        """Write all rules anew if the node's pods have other addresses, or the API server another port."""
+        self._view = structs.replace(self._view, subnets=dict(self._subnets()))
+        moved = [
+            (table, place)
+            for family, table in self._tables.items()
+            if (place := self._place(family)) != table.place
+        ]
+        for table, place in moved:
+            table.move(place)
+        if moved:
+            self._mark(self._all())
 
     def _place(self, family: str) -> Place:
-        subnet = self._view.subnets.get(family, "")
-        return Place(family, self._settings.table, self._settings.bridge, subnet)
+        return Place(
+            family,
+            self._settings.table,
+            self._settings.bridge,
+            self._view.subnets.get(family, ""),
+            service_ranges=self._service_ranges(family),
+            guarded_port=self._guarded_port(family),
+        )
+
+    def _service_ranges(self, family: str) -> tuple[str, ...]:
+        texts = {text for each in self._ranges.values() for text in each.spec.cidrs}
+        found = (addresses.network(text, family) for text in sorted(texts))
+        return tuple(str(each) for each in found if each is not None)
+
+    def _guarded_port(self, family: str) -> int:
+        """Return the port of the API server, if it listens on this node and is to be guarded."""
+        found = self._slices.get(_API) if self._settings.guards_api else None
+        if found is None or found.family != family:
+            return 0
+        own = {addresses.packed(each, family) for each in self._view.addresses}
+        here = any(each.address in own for each in found.endpoints)
+        return found.ports[0].port if here and found.ports else 0
 
     def _start_table(self, family: str) -> KernelTable:
         """Begin with a table. The rules of the last run stay until they are compared with the wanted."""
@@ -216,8 +243,8 @@ class ServiceProxy:
         for done, key in enumerate(keys):
             if done % _AT_ONCE == _AT_ONCE - 1:
                 await clock.sleep(0)
-            entry = self._services.get(key)
-            record = entry.record if entry is not None else None
+            service = self._services.get(key)
+            record = record_of(service) if service is not None else None
             slices = self._slices.by_index(_BY_SERVICE, str(key))
             checks[key] = self._check_of(record, slices)
             for family in addresses.FAMILIES:
