@@ -116,7 +116,7 @@ def test_service_has_addresses_slices_and_objects_of_both_families(dual: RealClu
 
 
 def fetched(dual: RealCluster, pod: str, address: str, port: int = 80) -> str:
-    """Return a web server's answer to a pod, once it answers."""
+    """Return a web server's answer to a pod, once it answers; ``address`` may be a name."""
     host = f"[{address}]" if ":" in address else address
     script = f"until timeout 2 busybox wget -qO- http://{host}:{port}/ 2>/dev/null; do sleep 0.1; done"
     return dual.kubectl("exec", pod, "--", "timeout", "20", "sh", "-c", script).strip()
@@ -167,6 +167,55 @@ def test_upgrade_and_downgrade_reach_the_pods(dual: RealCluster) -> None:
     gone = f"while timeout 1 busybox wget -qO- http://[{second}]/ >/dev/null 2>&1; do sleep 0.1; done"
     dual.kubectl("exec", "asking", "--", "timeout", "20", "sh", "-c", gone)
     assert fetched(dual, "asking", first) == "changing"
+
+
+def looked_up(dual: RealCluster, pod: str, kind: str, name: str) -> set[str]:
+    """Return the addresses that the C library of a pod finds for a name, once it finds any."""
+    script = f"until getent {kind} {name}; do sleep 0.1; done"
+    lines = dual.kubectl("exec", pod, "--", "timeout", "30", "sh", "-c", script).splitlines()
+    return {line.split()[0] for line in lines}
+
+
+def test_names_have_addresses_of_both_families(dual: RealCluster) -> None:
+    for name in ("named", "resolver"):
+        dual.apply(web_pod(name))
+    dual.apply(service("by-name", selector={"app": "named"}, ipFamilyPolicy="RequireDualStack"))
+    headless = {"selector": {"app": "named"}, "clusterIP": "None", "ipFamilyPolicy": "RequireDualStack"}
+    dual.apply(service("of-pods", **headless))
+    for name in ("named", "resolver"):
+        dual.wait_ready(name)
+    first, second = dual.get("service", "by-name")["spec"]["clusterIPs"]
+    assert looked_up(dual, "resolver", "ahostsv4", "by-name") == {first}
+    assert looked_up(dual, "resolver", "ahostsv6", "by-name.default.svc.cluster.local") == {second}
+    assert looked_up(dual, "resolver", "ahosts", "by-name") == {first, second}
+    pods = addresses(dual.get("pod", "named")["status"], "podIPs")
+    assert looked_up(dual, "resolver", "ahosts", "of-pods") == set(pods)
+    assert looked_up(dual, "resolver", "hosts", second) == {second}, "the name of an address"
+    assert fetched(dual, "resolver", "by-name") == "named"
+
+
+def is_refused(dual: RealCluster, pod: str, address: str) -> bool:
+    """Return whether a pod soon gets no answer from a web server."""
+    host = f"[{address}]" if ":" in address else address
+    script = f"while timeout 1 busybox wget -qO- http://{host}/ >/dev/null 2>&1; do sleep 0.1; done"
+    return dual.try_kubectl("exec", pod, "--", "timeout", "20", "sh", "-c", script).code == 0
+
+
+def test_network_policy_holds_in_both_families(dual: RealCluster) -> None:
+    for name in ("guarded", "friend", "stranger"):
+        dual.apply(web_pod(name))
+    for name in ("guarded", "friend", "stranger"):
+        dual.wait_ready(name)
+    spec = {
+        "podSelector": {"matchLabels": {"app": "guarded"}},
+        "ingress": [{"from": [{"podSelector": {"matchLabels": {"app": "friend"}}}]}],
+    }
+    kind = {"apiVersion": "networking.k8s.io/v1", "kind": "NetworkPolicy"}
+    dual.apply({**kind, "metadata": {"name": "guard"}, "spec": spec})
+    for address in addresses(dual.get("pod", "guarded")["status"], "podIPs"):
+        assert is_refused(dual, "stranger", address)
+        assert fetched(dual, "friend", address) == "guarded"
+    dual.kubectl("delete", "networkpolicy", "guard")
 
 
 def test_killed_cluster_keeps_pods_ranges_and_addresses(tmp_path: Path) -> None:
