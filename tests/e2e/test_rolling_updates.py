@@ -87,6 +87,7 @@ def load_from_node(address: str) -> Iterator[dict[str, Any]]:
             process.kill()
 
 
+@pytest.mark.timeout(120 + 10 * UPDATES)
 def test_rolling_updates_lose_no_request(web: RealCluster) -> None:
     address = web.get("service", "web", *IN)["spec"]["clusterIP"]
     with load_from_pod(web, address) as in_pod, load_from_node(address) as on_node:
