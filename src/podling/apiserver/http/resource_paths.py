@@ -20,8 +20,10 @@ from podling.machinery.scheme import Resource, by_path
 from podling.machinery.text_cache import cached_by_text
 
 NAMESPACE_SUBRESOURCES = ("status", "finalize")
-CONNECTS = ("exec", "attach", "portforward", "proxy")
-"""Subresources that open a connection: they need the verb ``create`` for every HTTP method."""
+CREATES = ("exec", "attach", "portforward")
+"""Subresources that need the verb ``create`` for every HTTP method, also for the GET of an upgrade."""
+CONNECTS = (*CREATES, "proxy")
+"""Subresources that open a connection. The verb of a proxied request is that of its HTTP method."""
 
 
 class Parsed(Struct, frozen=True):
@@ -95,8 +97,10 @@ def verb_of(method: str, target: Target, *, watch: bool) -> str:
     verb = _verb(method, target, watch=watch)
     resource = target.resource
     offered = resource.subresources[target.subresource].verbs if target.subresource else resource.verbs
-    if target.subresource in CONNECTS and verb in ("get", "create"):
+    if target.subresource in CREATES and verb in ("get", "create"):
         return "create"
+    if target.subresource in CONNECTS and verb in offered:
+        return verb  # HEAD is passed on as well
     if resource.namespaced and not target.namespace and verb in ("create", "deletecollection"):
         verb = ""  # across all namespaces objects are only read
     custom = isinstance(resource, CustomResource)

@@ -83,7 +83,11 @@ POD, PODS = "/api/v1/namespaces/a/pods/p", "/api/v1/namespaces/a/pods"
     ("method", "path", "watch", "verb"),
     [
         ("GET", POD, False, "get"),
-        ("HEAD", f"{POD}/proxy", False, "create"),
+        ("GET", f"{POD}/proxy", False, "get"),
+        ("HEAD", f"{POD}/proxy", False, "get"),
+        ("POST", f"{POD}/proxy", False, "create"),
+        ("PUT", f"{POD}/proxy", False, "update"),
+        ("GET", "/api/v1/nodes/n/proxy/metrics", False, "get"),
         ("GET", PODS, False, "list"),
         ("GET", PODS, True, "watch"),
         ("GET", POD, True, "watch"),
