@@ -9,7 +9,7 @@ Upstream: ``pkg/registry/core/service/ipallocator`` (``NewIPAllocator``, ``calcu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from ipaddress import IPv4Address, IPv6Address, ip_address
 
 from podling import ids
@@ -27,14 +27,13 @@ class AddressPool:
     def __init__(self) -> None:
         self._holders: dict[Address, Hashable] = {}
 
-    def draw(self, holder: Hashable, ranges: Iterable[Network], is_used: IsUsed) -> Address | None:
-        """Reserve a free address of the first range that has one; None if none has."""
-        for network in ranges:
-            for first, count in bands(network):
-                found = self._random(network, first, count, is_used)
-                if found is not None:
-                    self._holders[found] = holder
-                    return found
+    def draw(self, holder: Hashable, network: Network, is_used: IsUsed) -> Address | None:
+        """Reserve a free address of a range; None if there is none."""
+        for first, count in bands(network):
+            found = self._random(network, first, count, is_used)
+            if found is not None:
+                self._holders[found] = holder
+                return found
         return None
 
     def take(self, holder: Hashable, address: Address, is_used: IsUsed) -> bool:

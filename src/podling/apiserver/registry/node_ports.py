@@ -12,6 +12,7 @@ from podling.api.core_v1 import ServicePort, ServiceSpec
 from podling.apiserver.admission.base import AdmissionRequest
 from podling.apiserver.kinds.common.filling import change
 from podling.apiserver.kinds.networking.service_validation import needs_health_check
+from podling.apiserver.registry.allocator_metrics import DYNAMIC, STATIC, AllocatorMetrics
 from podling.apiserver.registry.number_pool import NumberPool, static_band
 from podling.apiserver.registry.service_numbers import ports_of
 from podling.machinery import errors, fields
@@ -25,7 +26,8 @@ IsUsed = Callable[[int], bool]
 class NodePortAllocator:
     """Gives Services the ports of one range."""
 
-    def __init__(self, ports: range) -> None:
+    def __init__(self, ports: range, metrics: AllocatorMetrics) -> None:
+        self._metrics = metrics
         self._pool = NumberPool(ports, static_band(len(ports), step=32, most=128))
 
     def release(self, holder: Hashable) -> None:
@@ -76,6 +78,7 @@ class NodePortAllocator:
 
     def _drawn(self, request: AdmissionRequest, is_used: IsUsed, what: str = "nodePort") -> int:
         found = self._pool.draw(request.rounds, is_used)
+        self._metrics.count_port(DYNAMIC, failed=found is None)
         if found is None:
             raise errors.internal(f"failed to allocate a {what}: range is full")
         return found
@@ -88,6 +91,9 @@ class NodePortAllocator:
     def _problem(self, request: AdmissionRequest, port: int, is_used: IsUsed) -> str:
         """Reserve a port that the request names; return why that is impossible, or an empty text."""
         if port not in self._pool.range:
+            self._metrics.count_port(STATIC, failed=True)
             low, high = self._pool.range[0], self._pool.range[-1]
             return f"provided port is not in the valid range. The range of valid ports is {low}-{high}"
-        return "" if self._pool.take(request.rounds, port, is_used) else "provided port is already allocated"
+        taken = self._pool.take(request.rounds, port, is_used)
+        self._metrics.count_port(STATIC, failed=not taken)
+        return "" if taken else "provided port is already allocated"

@@ -14,6 +14,7 @@ Upstream: ``pkg/registry/core/service/storage/alloc.go``, ``pkg/registry/core/se
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import partial
 from ipaddress import IPv4Network, IPv6Network
 from typing import Any
@@ -26,6 +27,7 @@ from podling.apiserver.kinds.networking.service_addresses import EXTERNAL_NAME, 
 from podling.apiserver.kinds.networking.service_families import is_unchanged_preference, with_families
 from podling.apiserver.kinds.networking.service_updates import clear_unused_fields, with_allocated
 from podling.apiserver.registry.address_pool import Address, AddressPool, can_have, parse_address
+from podling.apiserver.registry.allocator_metrics import DYNAMIC, STATIC, AllocatorMetrics
 from podling.apiserver.registry.node_ports import NodePortAllocator
 from podling.apiserver.registry.service_numbers import MANAGED_BY, MANAGER, ServiceNumbers
 from podling.machinery import errors, fields, names
@@ -55,7 +57,9 @@ class ServiceAllocation(Plugin):
     def __init__(self, ranges: NetworkRanges = DEFAULT_RANGES) -> None:
         self._families = ranges.families
         self._addresses = AddressPool()
-        self._ports = NodePortAllocator(ranges.node_ports)
+        self._metrics = AllocatorMetrics()
+        self._ports = NodePortAllocator(ranges.node_ports, self._metrics)
+        self._node_ports = ranges.node_ports
         self._numbers: ServiceNumbers
 
     def initialize(self, server: Server) -> None:
@@ -63,6 +67,11 @@ class ServiceAllocation(Plugin):
 
     def close(self) -> None:
         self._numbers.close()
+
+    def collect(self) -> Iterator[Any]:
+        """Yield the counts of allocations; none in a process that allocates nothing."""
+        if self._numbers.is_current():
+            yield from self._metrics.collect(self._numbers, self._node_ports)
 
     def handles(self, operation: Operation, resource: Resource, subresource: str) -> bool:
         if subresource:
@@ -118,23 +127,29 @@ class ServiceAllocation(Plugin):
         return change(spec, cluster_ip=wanted[0], cluster_ips=tuple(wanted))
 
     def _drawn(self, request: AdmissionRequest, family: str) -> str:
-        ranges = self._numbers.ranges(_VERSIONS[family])
-        found = self._addresses.draw(request.rounds, ranges, self._has_address(request))
-        if found is None:
-            raise errors.internal("failed to allocate a serviceIP: range is full")
-        return str(found)
+        is_used = self._has_address(request)
+        for network in self._numbers.ranges(_VERSIONS[family]):
+            found = self._addresses.draw(request.rounds, network, is_used)
+            self._metrics.count_address(network, DYNAMIC, failed=found is None)
+            if found is not None:
+                return str(found)
+        raise errors.internal("failed to allocate a serviceIP: range is full")
 
     def _take(self, request: AdmissionRequest, spec: ServiceSpec, wanted: str) -> None:
         """Reserve an address that the request names. Raises 422."""
         address = names.parse_ip(wanted)
         if address is None:
             return  # validation says what is wrong with it
-        if not any(can_have(network, address) for network in self._numbers.ranges(address.version)):
+        ranges = self._numbers.ranges(address.version)
+        network = next((each for each in ranges if can_have(each, address)), None)
+        if network is None:
             why = "the provided network does not match the current range"
-        elif not self._addresses.take(request.rounds, address, self._has_address(request)):
-            why = "provided IP is already allocated"
         else:
-            return
+            taken = self._addresses.take(request.rounds, address, self._has_address(request))
+            self._metrics.count_address(network, STATIC, failed=not taken)
+            if taken:
+                return
+            why = "provided IP is already allocated"
         text = f"failed to allocate IP {wanted}: {why}"
         raise _invalid(request, fields.invalid(CLUSTER_IPS, spec.cluster_ips, text))
 

@@ -112,6 +112,23 @@ class ServiceNumbers:
         found = (each for name in names for each in self._ranges[name] if each.version == version)
         yield from dict.fromkeys(found)
 
+    def is_current(self) -> bool:
+        """Take in what changed; return whether that was possible without reading everything."""
+        try:
+            self._drain()
+        except WatchOverflow:
+            return False
+        return bool(self._watches)
+
+    def count_in(self, network: Network) -> int:
+        """Return how many addresses of a range Services have."""
+        version, first, last = network.version, int(network.network_address), int(network.broadcast_address)
+        return sum(first <= int(each) <= last for each in self._addresses if each.version == version)
+
+    def count_ports(self, ports: range) -> int:
+        """Return how many of these ports Services have."""
+        return sum(port in ports for port in self._ports)
+
     # ---- changes
 
     def _put_service(self, key: str, entry: Entry) -> None:
