@@ -21,6 +21,9 @@ from typing import Any
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
 
+USER_AGENT = "podling"
+
+
 class KubeconfigError(ValueError):
     """The configuration cannot be read, or requires an unsupported feature."""
 
@@ -43,6 +46,8 @@ class Connection:
     password: str = field(default="", repr=False)
     impersonate: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Impersonation headers with their values."""
+    user_agent: str = USER_AGENT
+    """The client's name, which becomes the manager of the fields that it writes."""
 
 
 def load(path: str | Path | None = None, context: str | None = None) -> Connection:

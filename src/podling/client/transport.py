@@ -119,7 +119,7 @@ class Transport:
         return self._session
 
     def _headers(self) -> list[tuple[str, str]]:
-        headers = [("Accept", "application/json"), ("User-Agent", "podling")]
+        headers = [("Accept", "application/json"), ("User-Agent", self._connection.user_agent)]
         token = self._current_token()
         if token:
             headers.append(("Authorization", f"Bearer {token}"))

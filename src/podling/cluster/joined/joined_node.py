@@ -17,6 +17,7 @@ from podling.cluster.joined import settings as joined_settings
 from podling.cluster.joined.identity import NodeIdentity
 from podling.cluster.joined.settings import JoinedSettings, current_addresses, node_plan
 from podling.cluster.start_failure import start_failures
+from podling.kubelet.version import KUBERNETES_VERSION
 from podling.node.joining.certificate_manager import CertificateManager
 from podling.node.node import Node, server_context
 from podling.runtime.images.store import ImageStore
@@ -55,7 +56,7 @@ class JoinedNode:
         joined_settings.write(self._directory, settings)
         plan = node_plan(self._directory, settings)
         calling, serving = identity.client_context(), server_context(identity.authority)
-        client = HttpClient(settings.server, calling)
+        client = HttpClient(settings.server, calling, user_agent=f"kubelet/{KUBERNETES_VERSION}")
         self._stack.push_async_callback(client.close)
         supervisor = Supervisor()
         self._stack.push_async_callback(supervisor.close)
