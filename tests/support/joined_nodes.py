@@ -14,6 +14,9 @@ from typing import Any
 from tests.support.clusters import PODLING, Done
 from tests.support.machines import Machine, MachineCluster
 
+PORT = "6443"
+"""The port of the API server, which is the same after a restart: the machine is the test's own."""
+
 
 class JoinedMachine:
     """The node of one machine, in a process of its own there."""
@@ -89,7 +92,8 @@ def advertised_url(cluster: MachineCluster) -> str:
 @contextmanager
 def cluster_on(machine: Machine, runtime: str, *options: str) -> Iterator[MachineCluster]:
     """Run a cluster in a machine that others may join."""
-    cluster = MachineCluster(machine, runtime, "--advertise-address", str(machine.address), *options)
+    address = ("--advertise-address", str(machine.address), "--port", PORT)
+    cluster = MachineCluster(machine, runtime, *address, *options)
     try:
         cluster.up()
         yield cluster
