@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -55,6 +56,12 @@ def network_options(command: Callable[..., Any]) -> Callable[..., Any]:
             "share a link.  [default: as last time, or vxlan]",
         ),
         click.option(
+            "--cni-conf-dir",
+            metavar="DIR",
+            help="Let the machine's CNI plugins make the network of the pods, as the configuration in this "
+            "directory says; '' uses Podling's own network.  [default: the last directory, or none]",
+        ),
+        click.option(
             "--node-ip",
             metavar="IP[,IP]",
             help="The address of the nodes of this machine, or one of each family, the primary one first; '' "
@@ -69,6 +76,10 @@ def chosen_ranges(chosen: Mapping[str, Any], last: ClusterSettings) -> dict[str,
     """Return the settings of ranges and addresses: the options, else those of the last run. Pure."""
     ranges = {name: chosen[name] or getattr(last, name) for name in _OPTIONS}
     ranges["network"] = chosen["network"] or last.network
+    directory = chosen["cni_conf_dir"]
+    ranges["cni_conf_dir"] = (
+        last.cni_conf_dir if directory is None else directory and os.path.abspath(directory)
+    )
     return {**ranges, "node_ip": last.node_ip if chosen["node_ip"] is None else chosen["node_ip"]}
 
 
@@ -81,6 +92,10 @@ def check_ranges(
     ``Failure``.
     """
     wanted = chosen_ranges(chosen, last)
+    if chosen["cni_conf_dir"] and runtime in ("process", "sim"):
+        raise Failure("--cni-conf-dir needs --runtime oci: other pods have the network of the machine")
+    if chosen["cni_conf_dir"] and not os.path.isdir(chosen["cni_conf_dir"]):
+        raise Failure(f"--cni-conf-dir {chosen['cni_conf_dir']} is no directory")
     try:
         ranges = network_ranges(*(wanted[name] for name in _OPTIONS))
     except ValueError as error:

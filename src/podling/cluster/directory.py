@@ -95,6 +95,8 @@ class ClusterSettings(msgspec.Struct, frozen=True, kw_only=True):
     service_cluster_ip_range: str = SERVICE_RANGE
     """The ranges of Services' addresses, the default family first."""
     service_node_port_range: str = NODE_PORTS
+    cni_conf_dir: str = ""
+    """The directory with the machine's CNI configuration; empty: Podling makes the pods' network itself."""
     network: str = VXLAN
     """The way of packets to pods of other machines: in tunnels (``vxlan``), or by ``routes``."""
     node_ip: str = ""

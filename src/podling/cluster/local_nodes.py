@@ -36,6 +36,7 @@ def node_plans(directory: DataDirectory, settings: ClusterSettings) -> list[Node
             assigns_blocks=assigns_blocks,
             network=settings.network,
             guards_api=not settings.advertise_address,
+            cni_conf_dir=Path(settings.cni_conf_dir) if settings.cni_conf_dir else None,
         )
         for index, name in enumerate(node_names(settings.nodes))
     ]

@@ -28,7 +28,7 @@ from podling.kubelet.server.server import KubeletServer
 from podling.machinery.cluster_dns import dns_service_address
 from podling.machinery.errors import ApiError
 from podling.node.resolv_conf import resolv_conf_path
-from podling.node.runtimes import NodePlan, make_runtime, pod_network, simulated_block
+from podling.node.runtimes import NodePlan, as_bridge, make_runtime, pod_network, simulated_block
 from podling.node.static_pods import complete_static_pod
 from podling.runtime.base import RuntimeFailure
 from podling.runtime.images.store import ImageStore
@@ -82,7 +82,8 @@ class Node:
         self._stack.push_async_callback(recorder.close)
         server, port = await self._listen(self._context)
         self._stack.push_async_callback(server.close)
-        self._prefer_own_blocks(network)
+        own_network = as_bridge(network)
+        self._prefer_own_blocks(own_network)
         config = KubeletConfig(
             cgroup_root=f"/podling-{plan.identity}",
             node_addresses=plan.addresses,
@@ -90,7 +91,7 @@ class Node:
             port=port,
             write_files=plan.runtime != "sim",
             static_pod_path=plan.static_pod_path,
-            cluster_dns=await self._cluster_dns(network),
+            cluster_dns=await self._cluster_dns(own_network),
             resolv_conf=resolv_conf_path(),
         )
         folder = plan.root / "kubelet"
@@ -101,10 +102,13 @@ class Node:
         self._stack.push_async_callback(running.close)
         work = partial(self._run_kubelet, server, deps)
         self.task = running.keep_running("kubelet", work, plan.name)
-        self._start_networking(network, recorder)
+        self._start_networking(own_network, recorder)
 
     def _start_networking(self, network: BridgeNetwork | None, recorder: EventRecorder) -> None:
-        """Start the loops that lead to Services and between pods. A simulated node has none."""
+        """Start the loops that lead to Services and between pods.
+
+        A simulated node has none, nor has one whose pods have the network of CNI plugins.
+        """
         networking: NodeNetworking | LoopbackNetworking
         if network is not None:
             from podling.node.networking import NodeNetworking

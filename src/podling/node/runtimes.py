@@ -16,11 +16,12 @@ from podling.files.trees import remove_tree
 from podling.kubelet.directories import Directories
 from podling.machinery.network_ranges import DEFAULT_RANGES, NODE_PREFIX, VXLAN, Network
 from podling.network.overlay.overlay_plan import overhead
-from podling.runtime.base import Runtime, RuntimeFailure
+from podling.runtime.base import PodNetwork, Runtime, RuntimeFailure
 from podling.runtime.grace import own_grace
 from podling.runtime.images.store import ImageStore
 
 if TYPE_CHECKING:
+    from podling.network.cni.cni_network import CniNetwork
     from podling.network.pod_network import BridgeNetwork
     from podling.runtime.oci.runtime import OciRuntime
 
@@ -54,6 +55,8 @@ class NodePlan(Struct, frozen=True, kw_only=True):
     static_pod_path: Path | None = None
     assigns_blocks: bool = True
     """A controller gives the node its block of pod addresses (``spec.podCIDR``)."""
+    cni_conf_dir: Path | None = None
+    """The directory with the machine's CNI configuration, whose plugins then make the network of the pods."""
     network: str = VXLAN
     """The way of packets to pods of other machines: one of ``network_ranges.MODES``."""
     guards_api: bool = False
@@ -91,10 +94,31 @@ class NodePlan(Struct, frozen=True, kw_only=True):
         return STATE / f"{self.identity}.dns"
 
 
-def pod_network(plan: NodePlan) -> BridgeNetwork | None:
+def pod_network(plan: NodePlan) -> BridgeNetwork | CniNetwork | None:
     """Return the network of the pods of ``plan``, not yet started; None where pods have none of their own."""
     if plan.runtime != "oci":
         return None
+    return bridge_network(plan) if plan.cni_conf_dir is None else cni_network(plan, plan.cni_conf_dir)
+
+
+def cni_network(plan: NodePlan, directory: Path) -> CniNetwork:
+    """Return the network of ``plan`` that CNI plugins make, not yet started."""
+    from podling.network.cni.cni_network import CniNetwork
+
+    return CniNetwork(plan.state / "network", directory)
+
+
+def as_bridge(network: PodNetwork | None) -> BridgeNetwork | None:
+    """Return the network if Podling makes it itself."""
+    if network is None:
+        return None
+    from podling.network.pod_network import BridgeNetwork
+
+    return network if isinstance(network, BridgeNetwork) else None
+
+
+def bridge_network(plan: NodePlan) -> BridgeNetwork:
+    """Return the network of ``plan`` that Podling makes itself, not yet started."""
     from podling.network.pod_network import DEFAULT_POOL, BridgeNetwork
 
     first = next((block for block in plan.pod_ranges if isinstance(block, IPv4Network)), DEFAULT_POOL)
@@ -110,7 +134,7 @@ def pod_network(plan: NodePlan) -> BridgeNetwork | None:
     )
 
 
-def make_runtime(plan: NodePlan, images: ImageStore, network: BridgeNetwork | None = None) -> Runtime:
+def make_runtime(plan: NodePlan, images: ImageStore, network: PodNetwork | None = None) -> Runtime:
     """Return the runtime that ``plan`` names, not yet started; ``network`` as ``pod_network`` returns it."""
     if network := network or pod_network(plan):
         return _oci(plan, images, network)
@@ -161,13 +185,16 @@ async def end_all(plan: NodePlan, images: ImageStore, grace_seconds: float) -> i
         from podling.network.loopback.added_addresses import AddedAddresses
 
         AddedAddresses(plan.service_addresses).remove()
-    if network := pod_network(plan):
+    if plan.runtime == "oci":
         from podling.network.dns.link import end_server
         from podling.network.overlay import overlay
         from podling.network.pod_network import Names
 
         await asyncio.to_thread(end_server, plan.dns_state)
-        await network.remove()
+        # An earlier run may have had a network of the other kind. CNI plugins are called as at the start of
+        # each pod, also if the directory says something else now.
+        for network in (bridge_network(plan), cni_network(plan, plan.cni_conf_dir or Path())):
+            await network.remove()
         await overlay.remove(plan.cluster_id, Names.of(plan.identity).table)
         for state in (plan.state, plan.dns_state):
             with suppress(OSError):
@@ -214,7 +241,7 @@ def _end_by_force(plan: NodePlan, images: ImageStore, grace_seconds: float) -> i
     return pods
 
 
-def _oci(plan: NodePlan, images: ImageStore, network: BridgeNetwork) -> OciRuntime:
+def _oci(plan: NodePlan, images: ImageStore, network: PodNetwork) -> OciRuntime:
     from podling.runtime.oci.runtime import OciRuntime
 
     return OciRuntime(plan.root / "oci", plan.state, images, network, cluster_id=plan.identity)
