@@ -61,7 +61,7 @@ def remove(names: OverlayNames) -> None:
 def _device(kernel: Netlink, names: OverlayNames, plan: Plan, mtu: int, changes: list[str]) -> Device | None:
     """Return the tunnel device, made or corrected; None if the plan has none."""
     found = find_device(kernel, names.device)
-    if found is not None and (plan.tunnel is None or not found.is_right or found.tunnel != plan.tunnel):
+    if found is not None and (plan.tunnel is None or not found.leads_like(plan.tunnel)):
         kernel.request([netlink.delete_link(names.device)])
         changes.append(f"the tunnel {names.device} was not wanted or had other settings")
         found = None
@@ -78,6 +78,8 @@ def _device(kernel: Netlink, names: OverlayNames, plan: Plan, mtu: int, changes:
     if found.mtu != mtu:
         kernel.request([messages.set_mtu(found.index, mtu)])
         changes.append(f"the tunnel {names.device} had the MTU {found.mtu}")
+    if plan.tunnel.source is not None:
+        kernel.request([netlink.add_address(found.index, plan.tunnel.source.packed, 32)])
     _settings(names.device, has_ipv6=6 in plan.families)
     return found
 

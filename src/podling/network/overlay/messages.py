@@ -61,6 +61,11 @@ class Device(Struct, frozen=True):
     is_right: bool
     """It is a VXLAN device with our number and port that learns nothing."""
 
+    def leads_like(self, wanted: Tunnel) -> bool:
+        """Return whether the device need not be made anew."""
+        own = self.tunnel
+        return self.is_right and (own.local, own.hardware) == (wanted.local, wanted.hardware)
+
 
 class Owner(Struct, frozen=True):
     """The mark of a cluster's routes: their metric. Other routes are never changed."""

@@ -70,10 +70,15 @@ class ForwardingEntry(Struct, frozen=True):
 
 
 class Tunnel(Struct, frozen=True):
-    """The tunnel device of this machine."""
+    """The tunnel device of this machine.
+
+    ``source`` is its address. Masquerading takes the address of the interface that a packet leaves by, and
+    peers admit sources in this machine's blocks only.
+    """
 
     local: Address
     hardware: bytes
+    source: IPv4Address | None = None
 
 
 class Plan(Struct, frozen=True, kw_only=True):
@@ -168,7 +173,7 @@ def plan_of(name: str, nodes: Mapping[str, Node], mode: str) -> Plan | None:
     sources = {block.version: block.network_address + 1 for block in reversed(blocks_of(node))}
     by_tunnel = mode == VXLAN
     return Plan(
-        tunnel=Tunnel(own, hardware_address(own)) if by_tunnel else None,
+        tunnel=Tunnel(own, hardware_address(own), _tunnel_source(blocks_of(node))) if by_tunnel else None,
         routes=frozenset(
             Route(block, block.network_address if by_tunnel else peer.address, sources.get(block.version))
             for peer in peers
@@ -187,6 +192,11 @@ def plan_of(name: str, nodes: Mapping[str, Node], mode: str) -> Plan | None:
         peers=peers,
         own_blocks=own_blocks,
     )
+
+
+def _tunnel_source(blocks: Iterable[Network]) -> IPv4Address | None:
+    """Return the first address of the node's block, which no pod has. For IPv6 the kernel finds one."""
+    return next((block.network_address for block in blocks if isinstance(block, IPv4Network)), None)
 
 
 def _age(node: Node) -> tuple[float, str]:

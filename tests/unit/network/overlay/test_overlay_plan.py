@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from ipaddress import ip_address, ip_network
+from ipaddress import IPv4Address, ip_address, ip_network
 
 import pytest
 from hypothesis import given
@@ -52,7 +52,7 @@ def test_tunnel_leads_to_every_block_of_a_peer() -> None:
     own, peer = ip_address("10.0.0.1"), ip_address("10.0.0.2")
     block, gateway = ip_network("10.88.2.0/24"), ip_address("10.88.2.0")
     assert plan("a", A, B) == Plan(
-        tunnel=Tunnel(own, bytes.fromhex("0a590a000001")),
+        tunnel=Tunnel(own, bytes.fromhex("0a590a000001"), IPv4Address("10.88.1.0")),
         routes=frozenset({Route(block, gateway, ip_address("10.88.1.1"))}),
         neighbours=frozenset({Neighbour(gateway, bytes.fromhex("0a590a000002"))}),
         forwarding=frozenset({ForwardingEntry(bytes.fromhex("0a590a000002"), peer)}),
