@@ -10,6 +10,7 @@ import pytest
 from tests.e2e.conftest import missing_for_containers
 from tests.support.certificate_requests import KUBELET_CLIENT, KUBELET_SERVING, manifest, request_pem
 from tests.support.clusters import shell_pod
+from tests.support.images import Tree, configuration, docker_archive
 from tests.support.joined_nodes import JoinedMachine, advertised_url, cluster_on, curl, join_arguments, joined
 from tests.support.machines import MachineCluster, Machines, machines, missing
 
@@ -104,6 +105,18 @@ def test_status_shows_the_node(nodes: list[JoinedMachine]) -> None:
     found = nodes[0].podling("status")
     assert found.code == 0
     assert "machine-2  Ready  192.168.177.2" in found.out
+
+
+def test_images_are_those_of_their_machine(cluster: MachineCluster, nodes: list[JoinedMachine]) -> None:
+    archive = nodes[0].machine.directory / "image.tar"
+    layer = Tree().add("only", b"content").tar()
+    docker_archive(archive, "example.com/far:1", [layer], configuration([layer]))
+    loaded = nodes[0].podling("image load", str(archive))
+    assert loaded.code == 0, loaded.err
+    assert "example.com/far:1" in nodes[0].podling("image list").out
+    assert "example.com/far:1" not in nodes[1].podling("image list").out
+    there = cluster.podling("image list")
+    assert (there.code, "example.com/far:1" in there.out) == (0, False)
 
 
 WRONG_HASH = f"sha256:{'0' * 64}"

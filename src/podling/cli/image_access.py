@@ -18,11 +18,15 @@ import msgspec
 
 from podling.api.core_v1 import Node
 from podling.cli.common_options import Failure
+from podling.client.base import Unreachable
 from podling.client.http import HttpClient
 from podling.client.kubeconfig import load as load_kubeconfig
 from podling.client.transport import ssl_context
 from podling.cluster.directory import DataDirectory
+from podling.cluster.joined import settings as joined_settings
+from podling.cluster.joined.identity import NodeIdentity
 from podling.kubelet.server.image_api import Images, LoadRequest, PullRequest
+from podling.machinery.errors import ApiError
 from podling.runtime.base import Credentials, Image, ImageFailure
 
 PULL_SECONDS = 1800.0
@@ -44,11 +48,16 @@ class ImageDoor(Protocol):
 async def images_of(directory: DataDirectory) -> AsyncIterator[ImageDoor]:
     """The way to a cluster's images. Raises ``Failure`` when there is none."""
     if directory.running_pid():
-        kubeconfig = load_kubeconfig(directory.kubeconfig)
-        url = await _any_kubelet(directory)
+        joined = joined_settings.read(directory)
+        if joined is not None:
+            context = NodeIdentity(directory).client_context()
+            url = await _own_kubelet(HttpClient(joined.server, context), joined.node_name)
+        else:
+            context = ssl_context(load_kubeconfig(directory.kubeconfig))
+            url = await _local_kubelet(directory)
         timeout = aiohttp.ClientTimeout(total=PULL_SECONDS)
         async with aiohttp.ClientSession(timeout=timeout) as session:
-            yield KubeletImages(session, url, ssl_context(kubeconfig))
+            yield KubeletImages(session, url, context)
         return
     from podling.runtime.images.store import ImageStore
 
@@ -94,16 +103,28 @@ class KubeletImages:
         return answer.images
 
 
-async def _any_kubelet(directory: DataDirectory) -> str:
+async def _own_kubelet(client: HttpClient, node: str) -> str:
+    """Return the address of the kubelet of a node that has joined from here."""
+    try:
+        return kubelet_url(await client.get(Node, node))
+    except (ApiError, Unreachable) as error:
+        raise Failure(f"the API server does not say where the kubelet is: {error}") from error
+    finally:
+        await client.close()
+
+
+async def _local_kubelet(directory: DataDirectory) -> str:
+    """Return the address of a kubelet of this machine: others have other images."""
+    here = directory.node_names()
     client = HttpClient.from_kubeconfig(directory.kubeconfig)
     try:
         nodes = (await client.list(Node)).items
     finally:
         await client.close()
     for node in nodes:
-        if url := kubelet_url(node):
+        if node.metadata.name in here and (url := kubelet_url(node)):
             return url
-    raise Failure("no node of the cluster has a kubelet that answers; see: podling status")
+    raise Failure("no node of this machine has a kubelet that answers; see: podling status")
 
 
 def kubelet_url(node: Node) -> str:

@@ -155,8 +155,9 @@ class Node:
 
         On a full disk another port could not be written into the Node, and exec would not reach the node.
         """
+        own = self.user(self.plan.name).name
         for port in (await self._last_port() or self.plan.port, 0):
-            server = KubeletServer(context, host=self.plan.address, port=port)
+            server = KubeletServer(context, host=self.plan.address, port=port, own=own)
             try:
                 return server, await server.listen()
             except OSError:

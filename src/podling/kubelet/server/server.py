@@ -49,9 +49,10 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 class KubeletServer:
-    """One node's server. ``port`` 0 takes any free one."""
+    """One node's server. ``port`` 0 takes any free one; ``own`` is the API user of the node."""
 
-    def __init__(self, ssl_context: ssl.SSLContext, host: str = HOST, port: int = 0) -> None:
+    def __init__(self, ssl_context: ssl.SSLContext, host: str = HOST, port: int = 0, own: str = "") -> None:
+        self._own = own
         self._ssl_context = ssl_context
         self._host = host
         self._port = port
@@ -127,7 +128,7 @@ class KubeletServer:
     async def _authenticate(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         """Admit authorized clients, and convert errors to the kubelet's plain text responses."""
         peer = peer_of(request.get_extra_info("peercert"))
-        refused = refusal(peer, request.method, request.path)
+        refused = refusal(peer, request.method, request.path, self._own)
         if refused is not None:
             return web.Response(status=refused[0], text=refused[1])
         task = asyncio.current_task()

@@ -2,7 +2,8 @@
 
 The kubelet serves every pod's logs and runs commands in every container. It therefore admits only client
 certificates of the cluster's authority with the group ``system:masters``: the API server's own, and those of
-administrators. Texts and attributes are those of ``pkg/kubelet/server/server.go`` and ``auth.go``.
+administrators. The node's own certificate may use its images: ``podling image`` has no other one on a machine
+that has joined. Texts and attributes are those of ``pkg/kubelet/server/server.go`` and ``auth.go``.
 """
 
 from __future__ import annotations
@@ -41,11 +42,17 @@ def peer_of(certificate: Mapping[str, Any] | None) -> Peer | None:
     return Peer(names[-1], groups) if names else None
 
 
-def refusal(peer: Peer | None, method: str, path: str) -> tuple[int, str] | None:
-    """Return code and text of the response to an unauthorized client; None for an authorized one."""
+def refusal(peer: Peer | None, method: str, path: str, own: str = "") -> tuple[int, str] | None:
+    """Return code and text of the response to an unauthorized client; None for an authorized one.
+
+    Args:
+        own: the user of the node itself, whose certificate is on this machine: it may use the images.
+    """
     if peer is None:
         return 401, "Unauthorized"
     if MASTERS in peer.groups or peer.name == API_SERVER:
+        return None
+    if own and peer.name == own and (path == "/images" or path.startswith("/images/")):
         return None
     verb = VERBS.get(method, "")
     asked = " ".join(subresources(path))
