@@ -2,7 +2,7 @@
 
 ``damage`` finds what another program deleted or changed. Names of chains follow from their contents, so the
 rules of a chain never change: the first listing after a write shows them, and every later one must show the
-same. The caller makes one call at a time.
+same; their number is known. The caller makes one call at a time.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from podling.network.generation import generation
 from podling.network.policy import rendering
 from podling.network.policy.chains import Chain
 from podling.network.policy.tables import Changes, Tables
+from podling.network.policy.values import INGRESS
 from podling.runtime.base import RuntimeFailure
 from podling.runtime.oci import commands
 from podling.runtime.oci.threads import in_thread
@@ -80,16 +81,24 @@ class PolicyTable:
         for name, elements in tables.sets.items():
             if found.sets.get(name) != elements:
                 return f"the set {name}"
-        for name, chain in tables.chains.items():
-            count = len(chain.matches) if isinstance(chain, Chain) else len(chain.chains) + 1
-            if len(found.rules.get(name, ())) != count:
+        counts = _rule_counts(tables)
+        for name, count in counts.items():
+            rules = found.rules.get(name, [])
+            if name not in found.chains or len(rules) != count:
                 return f"the chain {name}"
-        for name in (*rendering.BASE_CHAINS, *tables.chains):
-            rules = found.rules.get(name)
-            if rules is None or self._rules.setdefault(name, rules) != rules:
+            if self._rules.setdefault(name, rules) != rules:
                 return f"the chain {name}"
-        extra = found.chains - tables.chains.keys() - set(rendering.BASE_CHAINS)
+        extra = found.chains - counts.keys()
         return f"the chain {min(extra)}" if extra else ""
+
+
+def _rule_counts(tables: Tables) -> dict[str, int]:
+    """Return the number of rules of each chain; a chain that the kernel enters has its hook in addition."""
+    families = [family for family in (4, 6) if f"{INGRESS}_{family}" in tables.sets]
+    counts = {name: len(rules) + 1 for name, rules in rendering.base_rules(families).items()}
+    for name, chain in tables.chains.items():
+        counts[name] = len(chain.matches) if isinstance(chain, Chain) else len(chain.chains) + 1
+    return counts
 
 
 async def _current_generation() -> int:

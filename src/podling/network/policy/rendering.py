@@ -22,7 +22,8 @@ from podling.network.policy.tables import Changes, Tables, standing_sets
 from podling.network.policy.values import INGRESS
 
 FAMILY = "inet"
-BASE_CHAINS = ("from_pods", "to_pods", "from_pods_to_node")
+BASE_CHAINS = {"from_pods": ("forward", -2), "to_pods": ("forward", -1), "from_pods_to_node": ("input", -2)}
+"""The hook and priority of each chain that the kernel enters."""
 
 _ADDRESS_TYPES = {"4": "ipv4_addr", "6": "ipv6_addr"}
 _FIELDS = {4: "ip", 6: "ip6"}
@@ -80,19 +81,25 @@ def _new_set(table: str, name: str) -> str:
 
 
 def _base_chains(table: str, families: tuple[int, ...]) -> Iterator[str]:
+    for name, (hook, priority) in BASE_CHAINS.items():
+        head = f"type filter hook {hook} priority {priority}; policy accept;"
+        yield f"add chain {FAMILY} {table} {name} {{ {head} }}"
+    for name, rules in base_rules(families).items():
+        yield from (f"add rule {FAMILY} {table} {name} {rule}" for rule in rules)
+
+
+def base_rules(families: Iterable[int]) -> dict[str, list[str]]:
+    """Return the rules of the chains that the kernel enters, by the chain's name."""
+    families = tuple(families)
     known = "ct state established,related accept"
     own = [f"{_FIELDS[each]} saddr . {_FIELDS[each]} daddr @self_{each} accept" for each in families]
     egress = [f"{_FIELDS[each]} saddr vmap @egress_{each}" for each in families]
     ingress = [f"{_FIELDS[each]} daddr vmap @ingress_{each}" for each in families]
-    chains = {
-        ("from_pods", "forward", -2): [known, *own, *egress],
-        ("to_pods", "forward", -1): [known, *own, *ingress],
-        ("from_pods_to_node", "input", -2): [known, *egress],
+    return {
+        "from_pods": [known, *own, *egress],
+        "to_pods": [known, *own, *ingress],
+        "from_pods_to_node": [known, *egress],
     }
-    for (name, hook, priority), rules in chains.items():
-        head = f"type filter hook {hook} priority {priority}; policy accept;"
-        yield f"add chain {FAMILY} {table} {name} {{ {head} }}"
-        yield from (f"add rule {FAMILY} {table} {name} {rule}" for rule in rules)
 
 
 def _rules(chain: Chain | Group) -> Iterator[str]:

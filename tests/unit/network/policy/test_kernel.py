@@ -118,6 +118,9 @@ async def find_damage() -> None:
         run(command)
         assert await table.may_be_changed()
         assert found in await table.damage(tables), command
+        await table.write(FACTS.families, tables)
+        run(command)
+        assert found in await table.damage(tables), f"{command}, before the table was ever looked at"
     with pytest.raises(RuntimeFailure, match="No such file"):
         await PolicyTable("absent").change(filled().take_changes())
 
