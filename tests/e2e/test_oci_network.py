@@ -198,8 +198,10 @@ import asyncio, subprocess, sys
 from pathlib import Path
 from tests.support.oci_node import node
 
+IPTABLES = sys.argv[2]
+
 async def main():
-    subprocess.run(["iptables", "-P", "FORWARD", "DROP"], check=True)
+    subprocess.run([IPTABLES, "-P", "FORWARD", "DROP"], check=True)
     async with node(Path(sys.argv[1])) as here:
         await here.network.close()  # the rules are in place
         server = await here.pod()
@@ -209,17 +211,19 @@ async def main():
             pass
         client = await here.run(await here.pod())
         print((await here.exec(client, "wget", "-qO-", f"http://{server.ips[0]}/")).out)
-    rules = subprocess.run(["iptables", "-S", "FORWARD"], check=True, capture_output=True, text=True)
+    rules = subprocess.run([IPTABLES, "-S", "FORWARD"], check=True, capture_output=True, text=True)
     print(rules.stdout)
 
 asyncio.run(main())
 """
 
 
-@pytest.mark.skipif(not shutil.which("iptables"), reason="needs iptables")
-async def test_pods_reach_each_other_on_a_machine_that_forwards_nothing(tmp_path: Path) -> None:
+@pytest.mark.parametrize("program", ["iptables", "iptables-legacy"])
+async def test_pods_reach_each_other_on_a_machine_that_forwards_nothing(tmp_path: Path, program: str) -> None:
     """As on a machine with Docker. Uses its own network namespace: the setting is machine-wide."""
-    command = ["unshare", "--net", sys.executable, "-c", STRICT, str(tmp_path)]
+    if not shutil.which(program):
+        pytest.skip(f"needs {program}")
+    command = ["unshare", "--net", sys.executable, "-c", STRICT, str(tmp_path), program]
     child = await asyncio.create_subprocess_exec(*command, stdout=asyncio.subprocess.PIPE)
     async with asyncio.timeout(60):
         said, _ = await child.communicate()

@@ -75,6 +75,10 @@ def test_node_says_that_its_network_is_damaged_and_heals(own_cluster: RealCluste
     assert ready["reason"] == "KubeletNotReady"
     assert f"container runtime network not ready: the bridge {names.bridge} is gone" in ready["message"]
     own_cluster.kubectl("wait", "node", "--all", "--for=condition=Ready", "--timeout=15s")
+    repaired = "--field-selector=involvedObject.kind=Node,reason=PodNetworkRepaired"
+    (event,) = own_cluster.get("events", "-A", repaired)["items"]
+    assert (event["type"], event["message"]) == ("Warning", f"the bridge {names.bridge} is gone")
+    assert "PodNetworkRepaired" in own_cluster.kubectl("describe", "node")
     address = own_cluster.get("pod", "pod")["status"]["podIP"]
     assert subprocess.run(["ip", "neigh", "flush", "dev", names.bridge], check=True)
     with pytest.raises(ConnectionRefusedError):  # the pod answers: nothing listens there

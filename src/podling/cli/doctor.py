@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import platform
 import shutil
@@ -49,6 +50,7 @@ def doctor(directory: DataDirectory, quiet: bool) -> None:
     choice = choose(facts)
     if not quiet:
         findings = diagnose(facts, choice, {name: find_program(name) for name in OPTIONAL})
+        findings += [chain_finding(chain) for chain in foreign_chains()]
         for finding in [*findings, disk_space(directory.path, free_bytes(directory.path))]:
             _print(finding)
     raise SystemExit(0 if choice.engine else 1)
@@ -104,6 +106,25 @@ def disk_space(path: Path, free: int) -> Finding:
     if free < LOW_DISK_BYTES:
         return Finding("note", "data directory", text, "make room, or name another --data-dir")
     return Finding("ok", "data directory", text)
+
+
+def foreign_chains() -> list[str]:
+    """Return the chains of other programs that drop what pods send each other; empty without root or nft."""
+    from podling.network.foreign_rules import blocking_chains
+    from podling.runtime.base import RuntimeFailure
+
+    if os.geteuid() != 0 or not find_program("nft"):
+        return []
+    try:
+        return [str(chain) for chain in asyncio.run(blocking_chains(("pl-",)))]
+    except RuntimeFailure:
+        return []
+
+
+def chain_finding(chain: str) -> Finding:
+    """Return the note about a chain that drops forwarded packets."""
+    text = f"the chain {chain} drops forwarded packets, those of pods among them"
+    return Finding("note", "firewall", text, 'let it accept packets from and to interfaces "pl-*"')
 
 
 def _root(facts: Facts) -> Finding:

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
 from typing import NamedTuple
 
 from podling.machinery.network_ranges import Network
@@ -150,21 +152,41 @@ def _forward_rules(bridge: str) -> list[list[str]]:
 
 
 _IPTABLES = {4: "iptables", 6: "ip6tables"}
+_LEGACY_TABLES = {4: Path("/proc/net/ip_tables_names"), 6: Path("/proc/net/ip6_tables_names")}
+
+
+def legacy_tables() -> str:
+    """Return the tables of the kernel's older packet filter, beside nftables, of both families."""
+    found = []
+    for place in _LEGACY_TABLES.values():
+        with suppress(OSError):
+            found.append(place.read_text())
+    return "\n".join(found)
+
+
+def _programs(version: int) -> list[str]:
+    """Return the programs that show a FORWARD chain: iptables on nftables, and the older one if it is used.
+
+    A packet passes both. Listing the older one's chain would load its kernel module.
+    """
+    name, legacy = _IPTABLES[version], f"{_IPTABLES[version]}-legacy"
+    with suppress(OSError):
+        if "filter" in _LEGACY_TABLES[version].read_text().split():
+            return [each for each in (name, legacy) if shutil.which(each)]
+    return [name] if shutil.which(name) else []
 
 
 async def open_forwarding(bridge: str, version: int = 4) -> None:
     """Let pods' packets through a machine that forwards none by itself. Raises ``RuntimeFailure``."""
-    program = _IPTABLES[version]
-    if shutil.which(program) is None:
-        return
-    listed = await commands.run([program, "-w", "-S", "FORWARD"], check=False)
-    for rule in forward_rules(listed.output, bridge):
-        await commands.run([program, "-w", "-I", *rule])
+    for program in _programs(version):
+        listed = await commands.run([program, "-w", "-S", "FORWARD"], check=False)
+        for rule in forward_rules(listed.output, bridge):
+            await commands.run([program, "-w", "-I", *rule])
 
 
 async def close_forwarding(bridge: str) -> None:
     """Undo ``open_forwarding`` for every family; succeeds where nothing was done."""
-    for program in filter(shutil.which, _IPTABLES.values()):
+    for program in (*_programs(4), *_programs(6)):
         listed = await commands.run([program, "-w", "-S", "FORWARD"], check=False)
         for rule in _forward_rules(bridge):
             if f"-A {' '.join(rule)}" in listed.output.splitlines():

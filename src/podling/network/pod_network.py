@@ -18,7 +18,7 @@ import asyncio
 import fcntl
 import hashlib
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from ipaddress import IPv4Address, IPv4Network, IPv6Network, ip_address
 from pathlib import Path
@@ -108,7 +108,10 @@ class BridgeNetwork:
         self._damage = ""
         self._generation = 0
         self._listing = ""
+        self._legacy = ""
         self.gate: PodGate = OpenGate()
+        self.on_repair: Callable[[str], object] = lambda damage: None
+        """Called after a repair with the damage."""
 
     @property
     def leases(self) -> tuple[Lease, ...]:
@@ -215,7 +218,7 @@ class BridgeNetwork:
         else:
             self._damage = await self._find_damage()
         if self._damage:
-            self._rules = asyncio.ensure_future(self._repair())
+            self._rules = asyncio.ensure_future(self._repair(self._damage))
         return self._damage
 
     async def _find_damage(self) -> str:
@@ -233,7 +236,8 @@ class BridgeNetwork:
             return ""
         async with self._writing:
             current = await in_thread(generation)
-            if self._listing and current == self._generation:
+            legacy = await in_thread(firewall.legacy_tables)
+            if self._listing and (current, legacy) == (self._generation, self._legacy):
                 return ""
             try:
                 listing = await firewall.listing(self._names.table, self.blocks)
@@ -241,11 +245,11 @@ class BridgeNetwork:
                 return f"the nftables table {self._names.table} is missing: {str(error).splitlines()[0]}"
             if self._listing and listing != self._listing:
                 return f"the nftables table {self._names.table} was changed"
-            self._generation, self._listing = current, listing
+            self._generation, self._listing, self._legacy = current, listing, legacy
             await self._open_forwarding()
             return ""
 
-    async def _repair(self) -> None:
+    async def _repair(self, damage: str = "") -> None:
         try:
             await in_thread(self._load_leases)
             async with _machine_lock():
@@ -253,6 +257,8 @@ class BridgeNetwork:
         except OSError as error:
             raise RuntimeFailure(f"the bridge cannot be repaired: {error}") from error
         await self._open_firewall()
+        if damage:
+            self.on_repair(damage)
 
     def _set_up(self) -> None:
         self._subnet = self._chosen_subnet()

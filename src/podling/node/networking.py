@@ -12,6 +12,7 @@ Only nodes whose pods have a network of their own (runtime ``oci``) have these l
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from msgspec import structs
@@ -23,6 +24,7 @@ from podling.client.events import EventRecorder
 from podling.client.informer import Transform
 from podling.client.informer_factory import InformerFactory
 from podling.network.blocks import Blocks
+from podling.network.foreign_rules import ForeignRules
 from podling.network.node_blocks import NodeBlocks
 from podling.network.overlay.node_condition import NetworkCondition
 from podling.network.overlay.overlay import Overlay, OverlaySettings
@@ -71,6 +73,7 @@ class NodeNetworking:
         self._policies = self._network_policies()
         network.gate = self._policies
         self._dns = NodeDns(plan, client, network, self.informers, self.report)
+        network.on_repair = partial(self.report, "PodNetworkRepaired")
         self._running = Supervisor()
 
     def _network_policies(self) -> NetworkPolicies:
@@ -93,6 +96,7 @@ class NodeNetworking:
             "policies": self._policies.run,
             "dns": self._dns.server.run,
             "dns-place": self._dns.announce,
+            "foreign-rules": ForeignRules(Names.of(self._plan.identity).bridge, self.report).run,
         }
         for name, work in loops.items():
             self._running.keep_running(f"network/{name}", work, self._plan.name)
