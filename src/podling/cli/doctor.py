@@ -110,7 +110,7 @@ def disk_space(path: Path, free: int) -> Finding:
 
 def foreign_chains() -> list[str]:
     """Return the chains of other programs that drop what pods send each other; empty without root or nft."""
-    from podling.network.foreign_rules import blocking_chains
+    from podling.network.foreign_firewalls import blocking_chains
     from podling.runtime.base import RuntimeFailure
 
     if os.geteuid() != 0 or not find_program("nft"):

@@ -24,7 +24,7 @@ from podling.client.events import EventRecorder
 from podling.client.informer import Transform
 from podling.client.informer_factory import InformerFactory
 from podling.network.blocks import Blocks
-from podling.network.foreign_rules import ForeignRules
+from podling.network.foreign_firewalls import ForeignRules
 from podling.network.node_blocks import NodeBlocks
 from podling.network.overlay.node_condition import NetworkCondition
 from podling.network.overlay.overlay import Overlay, OverlaySettings

@@ -14,8 +14,11 @@ import msgspec
 
 from podling.network import firewall
 from podling.network.generation import generation
+from podling.network.nftables.batches import Batch
+from podling.network.nftables.kernel import Kernel
 from podling.network.policy import rendering
 from podling.network.policy.chains import Chain
+from podling.network.policy.elements import element_batch
 from podling.network.policy.tables import Changes, Tables
 from podling.network.policy.values import INGRESS
 from podling.runtime.base import RuntimeFailure
@@ -42,7 +45,11 @@ class PolicyTable:
         """Carry changes out. Raises ``RuntimeFailure``: nothing was changed then."""
         if not changes:
             return
-        await self._apply(rendering.changes_text(self.name, changes))
+        if (batch := element_batch(self.name, changes)) is not None:
+            self._generation = -1
+            await _commit(batch)
+        else:
+            await self._apply(rendering.changes_text(self.name, changes))
         for name in changes.old_chains:
             self._rules.pop(name, None)
 
@@ -99,6 +106,17 @@ def _rule_counts(tables: Tables) -> dict[str, int]:
     for name, chain in tables.chains.items():
         counts[name] = len(chain.matches) if isinstance(chain, Chain) else len(chain.chains) + 1
     return counts
+
+
+async def _commit(batch: Batch) -> None:
+    def commit() -> None:
+        with Kernel() as kernel:
+            kernel.commit(batch)
+
+    try:
+        await in_thread(commit)
+    except OSError as error:
+        raise RuntimeFailure(f"the kernel refuses a change of nftables: {error.strerror}") from error
 
 
 async def _current_generation() -> int:

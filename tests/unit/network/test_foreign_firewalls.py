@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from podling.network.foreign_rules import ForeignChain, advice, blocking_chains, blocks, foreign_chains
+from podling.network.foreign_firewalls import ForeignChain, advice, blocking_chains, blocks, foreign_chains
 
 ACCEPTS = ForeignChain("inet", "firewalld", "filter_FORWARD", drops=False)
 DROPS = ForeignChain("ip", "mine", "forward", drops=True)
