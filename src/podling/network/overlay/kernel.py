@@ -48,6 +48,7 @@ def apply(names: OverlayNames, plan: Plan, mtu: int) -> Outcome:
     with Netlink() as kernel:
         device = _device(kernel, names, plan, mtu, changes)
         if device is not None:
+            changes += _addresses(kernel, device.index, plan)
             changes += _entries(kernel, device.index, plan)
         routes = _routes(kernel, names, plan, device)
         return Outcome((*changes, *routes.changes), routes.problems)
@@ -105,6 +106,24 @@ def _settings(device: str, *, has_ipv6: bool) -> None:
         with suppress(FileNotFoundError):  # a kernel without IPv6
             if Path(path).read_text().strip() != text:
                 kernel_settings.write(path, text)
+
+
+def _addresses(kernel: Netlink, index: int, plan: Plan) -> list[str]:
+    """Correct the tunnel's own addresses; return what was wrong.
+
+    They are the first of the node's blocks, which no pod has. A connection from outside that a Service leads
+    to a pod of a peer gets such an address: the peer takes in packets from the node's blocks only.
+    """
+    wanted = {block.network_address for block in plan.own_blocks if block.version in plan.families}
+    found = set()
+    for version in plan.families:
+        body = messages.own_addresses_request(version)
+        payloads = kernel.dump(messages.RTM_GETADDR, body, "addresses")
+        found |= {own for each in payloads if (own := messages.own_address_of(each, index))}
+    requests = [messages.own_address(index, address, delete=True) for address in found - wanted]
+    requests += [messages.own_address(index, address) for address in wanted - found]
+    _request(kernel, requests)
+    return [f"the tunnel's address {request.about} was missing or wrong" for request in requests]
 
 
 def _entries(kernel: Netlink, index: int, plan: Plan) -> list[str]:

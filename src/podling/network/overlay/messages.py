@@ -22,6 +22,7 @@ from podling.network.overlay.overlay_plan import (
 )
 
 RTM_NEWLINK, RTM_GETLINK = 16, 18
+RTM_NEWADDR, RTM_DELADDR, RTM_GETADDR = 20, 21, 22
 RTM_NEWROUTE, RTM_DELROUTE, RTM_GETROUTE = 24, 25, 26
 RTM_NEWNEIGH, RTM_DELNEIGH, RTM_GETNEIGH = 28, 29, 30
 _REPLACE, _EXCLUSIVE, _CREATE = 0x100, 0x200, 0x400
@@ -35,6 +36,10 @@ _IFLA_ADDRESS, _IFLA_IFNAME, _IFLA_MTU, _IFLA_LINKINFO = 1, 3, 4, 18
 _INFO_KIND, _INFO_DATA = 1, 2
 _VXLAN_ID, _VXLAN_LOCAL, _VXLAN_LEARNING, _VXLAN_PORT, _VXLAN_LOCAL6 = 1, 4, 7, 15, 17
 
+_IFA_ADDRESS, _IFA_LOCAL = 1, 2
+_NO_SEARCH = 0x02
+"""IFA_F_NODAD: the address counts at once."""
+
 _NDA_DST, _NDA_LLADDR = 1, 2
 _PERMANENT = 0x80
 _SELF = 0x02
@@ -47,6 +52,7 @@ PROTOCOL = 88
 """The routing protocol number of routes made here: the kernel keeps it, and ``ip route`` shows it."""
 
 LINK = struct.Struct("=BxHiII")
+ADDRESS = struct.Struct("=BBBBI")
 NEIGHBOUR = struct.Struct("=BxxxiHBB")
 ROUTE = struct.Struct("=BBBBBBBBI")
 
@@ -107,6 +113,33 @@ def device_of(payload: bytes, name: str) -> Device | None:
     mtu = int(struct.unpack("=I", found[_IFLA_MTU])[0])
     tunnel = Tunnel(ip_address(local), found.get(_IFLA_ADDRESS, b""))
     return Device(index, tunnel, mtu, bool(flags & _UP), is_right)
+
+
+def own_address(index: int, address: Address, *, delete: bool = False) -> Message:
+    """Give an interface an address of its own, or take it away."""
+    flags = _NO_SEARCH if address.version == 6 else 0
+    body = ADDRESS.pack(_FAMILY[address.version], address.max_prefixlen, flags, 0, index)
+    body += attribute(_IFA_LOCAL, address.packed) + attribute(_IFA_ADDRESS, address.packed)
+    if delete:
+        return Message(RTM_DELADDR, 0, body, str(address))
+    return Message(RTM_NEWADDR, _CREATE | _REPLACE, body, str(address))
+
+
+def own_addresses_request(version: int) -> bytes:
+    """Return the body of a request for the addresses of all interfaces."""
+    return ADDRESS.pack(_FAMILY[version], 0, 0, 0, 0)
+
+
+def own_address_of(payload: bytes, index: int) -> Address | None:
+    """Return the address in an answer to ``RTM_GETADDR`` if the interface has it; link-local ones are left
+    out, because the kernel makes them."""
+    _, _, _, _, interface = ADDRESS.unpack_from(payload)
+    found = dict(attributes(payload[ADDRESS.size :]))
+    packed = found.get(_IFA_LOCAL) or found.get(_IFA_ADDRESS)
+    if interface != index or packed is None:
+        return None
+    address = ip_address(packed)
+    return None if address.is_link_local else address
 
 
 def neighbour(index: int, entry: Neighbour | ForwardingEntry, *, delete: bool = False) -> Message:
