@@ -12,6 +12,8 @@ from typing import Any
 
 from tests.support import service_client
 from tests.support.clusters import shell_pod
+from tests.support.joined_nodes import PORT as PORT_OF_API
+from tests.support.joined_nodes import JoinedMachine, join_arguments
 from tests.support.machines import Machine, MachineCluster, Machines, machines
 from tests.support.service_ways import CASES, NODES, Case, Position, Way
 
@@ -44,7 +46,7 @@ Probe = tuple[str, str, str, int, int]
 class Ground:
     """Two nodes with servers and clients, a machine outside, and a Service for each case."""
 
-    def __init__(self, built: Machines, cluster: MachineCluster, joined: JoinedNode) -> None:
+    def __init__(self, built: Machines, cluster: MachineCluster, joined: JoinedMachine) -> None:
         self.machines, self.cluster, self.joined = built, cluster, joined
         self.services: dict[str, Any] = {}
         self.pods: dict[str, Any] = {}
@@ -97,6 +99,11 @@ class Ground:
         found: list[list[str]] = json.loads(answer)
         return found
 
+    def address(self, service: str, family: str) -> str:
+        """Return the Service's own address of a family."""
+        found: list[str] = self.cluster.get("service", service)["spec"]["clusterIPs"]
+        return next(each for each in found if _family(each) == family)
+
     def machine_of(self, position: Position) -> Machine:
         return self.machines[(position.node or 3) - 1]
 
@@ -113,8 +120,15 @@ PROGRAM = Path(service_client.__file__).read_text()
 
 
 def talker(name: str, node: int, host: str) -> dict[str, Any]:
-    """Return a pod that keeps a connection to the servers; its log names the breaks."""
+    """Return a pod that keeps a connection to a Service of the servers' next port; its log names breaks."""
     return _pod(name, node, f"hold {host} {PORT + 1}")
+
+
+def talk_service() -> dict[str, Any]:
+    """Return the Service of the servers' next port."""
+    ports = [{"port": PORT + 1}]
+    spec = {"selector": {"app": "server"}, "ipFamilyPolicy": "RequireDualStack", "ports": ports}
+    return {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "talk"}, "spec": spec}
 
 
 def _pod(name: str, node: int, arguments: str) -> dict[str, Any]:
@@ -161,37 +175,22 @@ def _family(address: str) -> str:
     return "ip" if ip_address(address).version == 4 else "ip6"
 
 
-class JoinedNode:
-    """A node on a machine of its own."""
-
-    def __init__(self, machine: Machine) -> None:
-        self.machine = machine
-        self._own = MachineCluster(machine)
-
-    def join(self, *arguments: str) -> None:
-        """Join as the command of ``podling token create --join`` says; later starts need no arguments."""
-        done = self._own.podling("join", *arguments, "--detach")
-        assert done.code == 0, done.out + done.err
-
-    def down(self) -> None:
-        self._own.down()
-
-
 @contextmanager
 def service_ground(folder: Path) -> Iterator[Ground]:
     """Build everything, and remove it at the end."""
     with machines(3, folder) as built:
         address = str(built[0].address)
-        cluster = MachineCluster(built[0], "oci", "--advertise-address", address, *RANGES)
-        joined = JoinedNode(built[1])
+        cluster = MachineCluster(
+            built[0], "oci", "--advertise-address", address, "--port", PORT_OF_API, *RANGES
+        )
+        joined = JoinedMachine(built[1], "oci")
         try:
             cluster.up()
-            words = cluster.podling("token create", "--join").out.split()
-            joined.join(*words[words.index("join") + 1 :])
+            joined.join(*join_arguments(cluster))
             built[2].run("ip", "route", "add", EXTERNAL_IP, "via", address)
             ground = Ground(built, cluster, joined)
             ground.build()
             yield ground
         finally:
-            joined.down()
+            joined.podling("down")
             cluster.remove()
