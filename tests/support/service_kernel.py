@@ -9,6 +9,8 @@ import sys
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeVar
 
+from msgspec import structs
+
 from podling.api.core_v1 import ServicePort
 from podling.api.discovery_v1 import EndpointSlice
 from podling.client.base import Key
@@ -16,6 +18,7 @@ from podling.network.conntrack import Conntrack
 from podling.network.nftables.kernel import Kernel
 from podling.network.services import kernel_state
 from podling.network.services.base_rules import Place, removal_text
+from podling.network.services.kernel_features import FEATURES, kernel_accepts, missing_features, text_of
 from podling.network.services.kernel_table import KernelTable
 from podling.network.services.rule_table import TableState
 from podling.network.services.rules import NOTHING, ServiceRules
@@ -204,6 +207,14 @@ async def connections() -> None:
             assert [flow.destination for flow in kernel.udp_flows(family)] == [flows[1].destination]
 
 
+async def features() -> None:
+    """The kernel that runs these tests has every feature, and lacks one that does not exist."""
+    assert missing_features(kernel_accepts) == []
+    unknown = structs.replace(FEATURES[0], rule="no such rule")
+    assert not kernel_accepts(text_of(unknown))
+    assert "podling_check" not in run("nft", "list", "tables").stdout
+
+
 _ALL: tuple[Callable[[], Awaitable[None]], ...] = (
     changes,
     listing,
@@ -212,6 +223,7 @@ _ALL: tuple[Callable[[], Awaitable[None]], ...] = (
     refusal,
     large,
     connections,
+    features,
 )
 SCENARIOS = {each.__name__: each for each in _ALL}
 

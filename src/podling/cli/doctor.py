@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from podling.cli.common_options import data_directory_option
 from podling.cluster.directory import DataDirectory
+from podling.network.services.kernel_features import Feature, kernel_accepts, missing_features
 from podling.runtime.oci.detect import CgroupMode, Choice, Facts, choose, gather
 
 LOW_DISK_BYTES = 2_000_000_000
@@ -50,6 +51,8 @@ def doctor(directory: DataDirectory, quiet: bool) -> None:
     choice = choose(facts)
     if not quiet:
         findings = diagnose(facts, choice, {name: find_program(name) for name in OPTIONAL})
+        if choice.engine and find_program("nft"):
+            findings.append(services())
         findings += [chain_finding(chain) for chain in foreign_chains()]
         for finding in [*findings, disk_space(directory.path, free_bytes(directory.path))]:
             _print(finding)
@@ -91,6 +94,23 @@ def diagnose(facts: Facts, choice: Choice, programs: dict[str, str]) -> list[Fin
         else:
             findings.append(Finding("missing", name, f"not installed: {loss}", advice))
     return findings
+
+
+def services() -> Finding:
+    """Return whether the kernel can forward connections to Services. Needs root and ``nft``."""
+    try:
+        missing = missing_features(kernel_accepts)
+    except OSError as error:
+        return Finding("note", "services", f"the kernel cannot be examined: {error}")
+    return forwarding(missing)
+
+
+def forwarding(missing: list[Feature]) -> Finding:
+    if not missing:
+        return Finding("ok", "services", "the kernel has what forwards connections to Services")
+    names, modules = (", ".join(each) for each in zip(*((f.name, f.module) for f in missing), strict=True))
+    text = f"the kernel's nftables lacks {names}: nothing forwards connections to Services"
+    return Finding("missing", "services", text, f"load or build the kernel modules {modules}")
 
 
 def free_bytes(path: Path) -> int:

@@ -6,7 +6,8 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from podling.cli.doctor import OPTIONAL, Finding, diagnose, disk_space
+from podling.cli.doctor import OPTIONAL, Finding, diagnose, disk_space, forwarding
+from podling.network.services.kernel_features import missing_features
 from podling.runtime.oci.detect import CgroupMode, Facts, choose
 
 GOOD = Facts(
@@ -52,6 +53,15 @@ def test_doctor_without_root_reports_every_cause() -> None:
     assert about("user", findings)[0].advice == "sudo podling up"
     texts = [finding.text for finding in about("oci runtime", findings)]
     assert texts == ["real containers need root", "conmon is not installed"]
+
+
+def test_kernel_without_nat_says_that_services_are_not_forwarded() -> None:
+    assert forwarding([]).mark == "ok"
+    lacking = missing_features(lambda text: "dnat" not in text and "numgen" not in text)
+    finding = forwarding(lacking)
+    assert finding.mark == "missing"
+    assert "lacks nat, numgen" in finding.text
+    assert finding.advice == "load or build the kernel modules nft_nat, nft_numgen"
 
 
 def test_a_missing_helper_says_what_is_lost() -> None:

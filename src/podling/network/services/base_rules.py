@@ -69,7 +69,9 @@ def chains(place: Place) -> tuple[BaseChain, ...]:
     """Return the chains of the base, those first that others jump to."""
     ip = place.family
     by_address = f"{ip} daddr . meta l4proto . th dport vmap"
-    by_port = "fib daddr type local meta l4proto . th dport vmap"
+    # The kernel routes nothing from the loopback address of IPv6 to another interface.
+    own = "fib daddr type local" if ip == "ip" else "ip6 daddr != ::1 fib daddr type local"
+    by_port = f"{own} meta l4proto . th dport vmap"
     new = "ct state new jump"
     before = "type filter hook {} priority -110; policy accept;"
     after = "type filter hook {} priority 0; policy accept;"
