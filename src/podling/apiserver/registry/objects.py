@@ -68,16 +68,16 @@ def with_revision(obj: Any, revision: int) -> Any:
     return structs.replace(obj, metadata=metadata)
 
 
-def stored(entry: Entry, kind: type[Any]) -> Stored:
+def stored(entry: Entry, kind: type[Any], *, keep: bool = False) -> Stored:
     """Return what is known of ``entry``; decode it if that was not done yet, or by another definition.
 
-    That of a large value may lack the object. Raises ``ApiError`` 500 for a value that is not an object of
-    ``kind``.
+    That of a large value may lack the object. ``keep``: if it is decoded now, the object stays there.
+    Raises ``ApiError`` 500 for a value that is not an object of ``kind``.
     """
     memo: Stored | None = entry.memo
     if memo is not None and (memo.schemas is None or _is_current(memo, kind)):
         return memo
-    if why := problem(entry, kind):
+    if why := problem(entry, kind, keep=keep):
         raise errors.corrupt_object(entry.key, entry.revision, why)
     found: Stored = entry.memo
     return found
@@ -94,14 +94,17 @@ def lacks_object(entry: Entry) -> bool:
     return len(entry.value) > LARGE_BYTES and (entry.memo is None or entry.memo.object is None)
 
 
-def problem(entry: Entry, kind: type[Any]) -> str:
-    """Decode ``entry``; return why it is not an object of ``kind``, empty if it is one."""
+def problem(entry: Entry, kind: type[Any], *, keep: bool = False) -> str:
+    """Decode ``entry``; return why it is not an object of ``kind``, empty if it is one.
+
+    ``keep``: the object stays in the memo also of a large value.
+    """
     try:
         found = _decoded(entry, kind)
     except Exception as error:  # any fault of a damaged value concerns this object alone
         return str(error) or type(error).__name__
-    is_small = len(entry.value) <= LARGE_BYTES or found.schemas is not None
-    entry.memo = found if is_small else Stored()
+    keep = keep or len(entry.value) <= LARGE_BYTES or found.schemas is not None
+    entry.memo = found if keep else Stored()
     return ""
 
 
@@ -136,7 +139,7 @@ def object_of(entry: Entry, kind: type[Any]) -> Any:
     """Return the object in ``entry``; shared, never to be changed."""
     memo: Stored | None = entry.memo
     if memo is None or memo.schemas is not None:
-        memo = stored(entry, kind)
+        memo = stored(entry, kind, keep=True)
     if memo.object is None:
         memo.object = codec.decode(entry.value, kind)
     return memo.object

@@ -19,17 +19,17 @@ from typing import Any, Concatenate, ParamSpec
 
 from msgspec import Struct, field, structs
 
-from podling import clock, ids
+from podling import clock, ids, turns
 from podling.api.meta_v1 import DeleteOptions, ObjectMeta, Status, StatusDetails
 from podling.apiserver.admission.base import AdmissionRequest, Chain, Operation, release, release_later
 from podling.apiserver.customresources.rule_evaluation import TooCostly, cost_limited
 from podling.apiserver.kinds.common import metadata
 from podling.apiserver.kinds.common.base import KindRules
 from podling.apiserver.registry import deletion, objects, remote_stages, write_stages
-from podling.apiserver.registry.decoding import decode
+from podling.apiserver.registry.decoding import DECODING_WEIGHT
 from podling.apiserver.registry.deletion import Outcome
 from podling.apiserver.registry.managed_fields import with_readable_managed_fields
-from podling.apiserver.registry.objects import Writing, object_of, stored
+from podling.apiserver.registry.objects import Writing, lacks_object, object_of, stored
 from podling.apiserver.registry.reads import Reads
 from podling.apiserver.registry.remote_stages import Draft, RemoteStages
 from podling.apiserver.registry.write_costs import LARGE_BYTES, RULES_COST_MAX, Work, is_heavy
@@ -270,9 +270,8 @@ class Writes:
 
     async def _change_once(self, heavy: bool, write: WriteRequest, source: Any) -> Any:
         resource, options, now = write.resource, write.options, clock.now()
-        present = self._store.peek(resource.key(write.target.namespace, write.target.name)) if heavy else None
-        if present is not None:
-            await decode((present,), resource.storage_resource.type)  # in a turn of its own
+        if heavy:
+            await self._decode(write.target)
         entry = self._reads.entry(write.target)
         old = object_of(entry, resource.storage_resource.type)
         if isinstance(old, CustomObject):
@@ -301,7 +300,17 @@ class Writes:
         finally:
             release(changing.releases)
 
+    async def _decode(self, target: Target) -> None:
+        """Decode the stored object in a turn of its own, if it is large and was let go of. Raises 500."""
+        resource = target.resource
+        entry = self._store.peek(resource.key(target.namespace, target.name))
+        if entry is not None and lacks_object(entry):
+            await turns.take(len(entry.value) * DECODING_WEIGHT)
+            object_of(entry, resource.storage_resource.type)
+
     async def _act_once(self, heavy: bool, write: WriteRequest, change: Change) -> Any:
+        if heavy:
+            await self._decode(write.target)
         entry, options = self._reads.entry(write.target), write.options
         old = object_of(entry, write.resource.storage_resource.type)
         new = metadata.keep_server_metadata(change(old), old)
@@ -399,6 +408,8 @@ class Writes:
         rules, dry_run = self._rules_for(resource), "All" in options.dry_run
 
         async def remove_once(heavy: bool) -> Any:
+            if heavy:
+                await self._decode(target)
             entry = self._reads.entry(target)
             old = object_of(entry, resource.storage_resource.type)
             deletion.check_preconditions(resource, old.metadata, options)

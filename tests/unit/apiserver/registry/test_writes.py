@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
+from typing import Any
 
 import pytest
 from msgspec import structs
@@ -13,8 +15,12 @@ from podling.api.core_v1 import ConfigMap, Event, LimitRange, Namespace
 from podling.api.meta_v1 import ObjectMeta
 from podling.apiserver.registry.writes import NAME_RETRIES
 from podling.client.base import PatchType
+from podling.machinery.encoding import codec
 from podling.machinery.errors import ApiError
+from podling.store.large_values import LARGE_BYTES
 from podling.testing import ControlPlane
+from podling.turns import TURN_BYTES
+from tests.support.loop_turns import LoopTurns
 
 
 def config_map(name: str = "", labels: dict[str, str] | None = None, **data: str) -> ConfigMap:
@@ -291,3 +297,24 @@ async def test_cluster_scoped_objects_have_no_namespace(cluster: ControlPlane) -
     assert made.metadata.namespace == ""
     names = [each.metadata.name for each in (await cluster.client.list(Namespace)).items]
     assert names == ["default", "kube-node-lease", "kube-public", "kube-system", "team"]
+
+
+async def test_deletions_of_large_objects_decode_one_in_each_turn(
+    cluster: ControlPlane, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = [f"large{number}" for number in range(4)]
+    for name in names:
+        metadata = ObjectMeta(name=name, namespace="default")
+        await cluster.client.create(ConfigMap(metadata=metadata, data={"text": "x" * (TURN_BYTES // 2)}))
+    await cluster.advance(minutes=1)
+    turns = LoopTurns()
+
+    def decoded(data: bytes, kind: type[Any]) -> Any:
+        turns.add(len(data) > LARGE_BYTES)
+        return decode(data, kind)
+
+    decode = codec.decode
+    monkeypatch.setattr(codec, "decode", decoded)
+    async with turns:
+        await asyncio.gather(*(cluster.client.delete(ConfigMap, name, "default") for name in names))
+    assert (turns.most, sum(turns.work.values())) == (1, len(names))
