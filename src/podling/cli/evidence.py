@@ -9,7 +9,16 @@ from datetime import datetime, timedelta
 
 from msgspec import Struct
 
-from podling.api.core_v1 import Container, ContainerStateTerminated, ContainerStatus, Event, Node, Pod
+from podling.api.core_v1 import (
+    Container,
+    ContainerStateTerminated,
+    ContainerStatus,
+    Event,
+    Node,
+    Pod,
+    Service,
+)
+from podling.api.discovery_v1 import EndpointSlice
 from podling.cli.recorded_events import moment_of
 from podling.machinery.pods import condition
 from podling.machinery.tables import human_duration
@@ -60,6 +69,7 @@ class Evidence(Struct, frozen=True):
     """All that is known: the pod, its events oldest first, its node if it has one, and the time.
 
     ``nodes`` are the cluster's, where a pod waits for one of them; ``parts`` is the state of its processes.
+    ``services`` and ``slices`` are the cluster's, where an init container may wait for a name.
     """
 
     pod: Pod
@@ -68,6 +78,8 @@ class Evidence(Struct, frozen=True):
     now: datetime
     nodes: Sequence[Node] = ()
     parts: PartProblems = PartProblems()
+    services: Sequence[Service] = ()
+    slices: Sequence[EndpointSlice] = ()
 
     def last_event(self, *reasons: str, container: str = "", says: str = "") -> Event | None:
         """The newest event with one of these reasons, about this container and with these words if given."""

@@ -18,6 +18,7 @@ from podling.cli.evidence import (
     pod_arguments,
 )
 from podling.cli.explain_probes import probe_says
+from podling.cli.services.names import name_facts
 from podling.machinery.pods import condition, is_sidecar
 
 
@@ -51,8 +52,8 @@ def healthy(evidence: Evidence) -> Explanation | None:
 
 
 NO_NAMES = (
-    "If it waits for the name of a service, it waits for ever: this cluster has no DNS for services yet, and "
-    "the pod uses the machine's resolver (MissingClusterDNS)."
+    "If it waits for the name of a Service, it waits for ever: its node has no cluster DNS, and the pod uses "
+    "the machine's resolver (MissingClusterDNS)."
 )
 
 
@@ -81,6 +82,9 @@ def initializing(evidence: Evidence) -> Iterator[Explanation]:
         elif (missing := evidence.last_event("MissingClusterDNS")) is not None:
             text += f" {NO_NAMES}"
             sources = (*sources, event_source(missing))
+        else:
+            said, better, more = name_facts(evidence, container)
+            text, advice, sources = f"{text} {said}".strip(), better or advice, (*sources, *more)
         yield Explanation(
             area="init",
             reason=f"Init:{position - 1}/{total}",

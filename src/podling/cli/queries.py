@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from podling import clock
-from podling.api.core_v1 import Event, Node, Pod
+from podling.api.core_v1 import Event, Node, Pod, Service
+from podling.api.discovery_v1 import EndpointSlice
 from podling.cli.common_options import NoAnswer
 from podling.cli.evidence import Evidence, Explanation, PartProblems
 from podling.cli.explain import explain
@@ -74,7 +75,12 @@ async def _pod(client: Client, name: str, namespace: str, parts: PartProblems) -
 async def _explained(client: Client, pod: Pod, parts: PartProblems) -> Explanation:
     nodes: Sequence[Node] = (await client.list(Node)).items
     node = next((each for each in nodes if each.metadata.name == pod.spec.node_name), None)
-    return explain(Evidence(pod, await events_of(client, pod), node, clock.now(), nodes, parts))
+    events = await events_of(client, pod)
+    services: Sequence[Service] = ()
+    slices: Sequence[EndpointSlice] = ()
+    if any(status.state.running is not None for status in pod.status.init_container_statuses):
+        services, slices = (await client.list(Service)).items, (await client.list(EndpointSlice)).items
+    return explain(Evidence(pod, events, node, clock.now(), nodes, parts, services, slices))
 
 
 async def _service(

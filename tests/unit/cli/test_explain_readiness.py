@@ -45,7 +45,7 @@ def test_init_container_that_waits_for_a_name_without_cluster_dns() -> None:
     message = 'pod: "web_default(1)". kubelet does not have ClusterDNS IP configured'
     answer = ask(spec, status, ("MissingClusterDNS", message))
     assert (answer.area, answer.container) == ("init", "wait")
-    assert "this cluster has no DNS for services yet" in answer.text
+    assert "its node has no cluster DNS" in answer.text
     assert ("event", "MissingClusterDNS") in [(source.kind, source.name) for source in answer.evidence]
     assert "MissingClusterDNS" not in ask(spec, status).text
 

@@ -1,1 +1,1 @@
-"""``podling why service/NAME``: the facts about a Service, and the decision on what keeps it from serving."""
+"""Services in answers of ``podling why``: the facts about one, and what keeps it from serving."""
