@@ -83,6 +83,7 @@ def lives(cluster: RealCluster, tmp_path_factory: pytest.TempPathFactory) -> Ite
         yield begun
     finally:
         begun.recorder.finish()
+        chosen += ["-f", str(MANIFESTS / "services.yaml")]
         cluster.kubectl("delete", "--ignore-not-found", "--grace-period=1", *chosen)
 
 
@@ -154,6 +155,25 @@ def test_two_init_containers_wait_for_services(lives: Lives) -> None:
         assert follow.stdout is not None
         assert any("waiting for myservice" in line for line in follow.stdout)
         follow.terminate()
+
+
+def test_services_let_the_app_start(lives: Lives) -> None:
+    """Once the Services exist, both init containers resolve their names, and the app runs: ``1/1``."""
+    lives.kubectl("apply", "-f", str(MANIFESTS / "services.yaml"))
+    pod = lives.shown("myapp-pod", lambda pod: running(pod) and first_status(pod)["ready"], 60)
+    for status in pod["status"]["initContainerStatuses"]:
+        assert status["state"]["terminated"]["reason"] == "Completed"
+    row = lives.kubectl("get", "pod", "myapp-pod").splitlines()[1].split()
+    assert row[1:4] == ["1/1", "Running", "0"]
+    assert lives.kubectl("logs", "myapp-pod").startswith("The app is running!")
+    for init, name in (("init-myservice", "myservice"), ("init-mydb", "mydb")):
+        ip = lives.get("service", name)["spec"]["clusterIP"]
+        log = lives.kubectl("logs", "myapp-pod", "-c", init)
+        assert f"Name:\t{name}.default.svc.cluster.local" in log
+        assert f"Address: {ip}" in log
+    short = lives.try_kubectl("exec", "myapp-pod", "--", "ping", "-c", "1", "-W", "1", "myservice")
+    ip = lives.get("service", "myservice")["spec"]["clusterIP"]
+    assert f"PING myservice ({ip})" in short.out, "the short name, by the search path"
 
 
 def test_a_job_makes_its_pod_from_the_template(lives: Lives) -> None:

@@ -158,6 +158,7 @@ class Kubelet:
         try:
             async with Supervisor() as supervisor:
                 await self._first_check_of_runtime()
+                self._services.files.check_node_resolver()
                 for name, work in self._tasks().items():
                     supervisor.keep_running(name, work)
         finally:

@@ -19,7 +19,14 @@ from podling.kubelet.config import KubeletConfig
 NAMESERVERS_MAX = 3
 SEARCHES_MAX = 32
 SEARCHES_LENGTH_MAX = 2048
+SEARCH_LENGTH_MAX = 253
+"""Longer search domains are left out: some versions of the C library abort because of them."""
 DEFAULT_OPTIONS = ("ndots:5",)
+_NO_CLUSTER_DNS = (
+    "kubelet does not have ClusterDNS IP configured and cannot create Pod using "
+    '"ClusterFirst" policy. Falling back to "Default" policy.'
+)
+_CLUSTER_SEARCHES = 3
 
 
 class ResolvConf(Struct, frozen=True):
@@ -77,15 +84,8 @@ def pod_resolution(pod: Pod, node: ResolvConf, config: KubeletConfig) -> Resolut
     policy = effective_policy(pod)
     warnings: list[tuple[str, str]] = []
     if policy == "ClusterFirst" and not config.cluster_dns:
-        stated = pod.spec.dns_policy or "ClusterFirst"
-        warnings.append(
-            (
-                "MissingClusterDNS",
-                f'pod: "{pod.metadata.name}_{pod.metadata.namespace}({pod.metadata.uid})". kubelet does not '
-                f'have ClusterDNS IP configured and cannot create Pod using "{stated}" policy. '
-                'Falling back to "Default" policy.',
-            )
-        )
+        about = f'pod: "{pod.metadata.name}_{pod.metadata.namespace}({pod.metadata.uid})".'
+        warnings.append(("MissingClusterDNS", f"{about} {_NO_CLUSTER_DNS}"))
         policy = "Default"
     if policy == "None":
         conf = ResolvConf()
@@ -93,6 +93,8 @@ def pod_resolution(pod: Pod, node: ResolvConf, config: KubeletConfig) -> Resolut
         namespace, domain = pod.metadata.namespace, config.cluster_domain
         own = (f"{namespace}.svc.{domain}", f"svc.{domain}", domain) if domain else ()
         conf = ResolvConf(config.cluster_dns, _unique((*own, *node.searches)), DEFAULT_OPTIONS)
+    elif config.resolv_conf is None:
+        conf = replace(node, nameservers=_loopback(config.node_addresses), searches=(".",))
     else:
         conf = node
     if pod.spec.dns_config is not None:
@@ -100,6 +102,12 @@ def pod_resolution(pod: Pod, node: ResolvConf, config: KubeletConfig) -> Resolut
     conf, cut = _within_limits(conf)
     warnings += [("DNSConfigForming", text) for text in cut]
     return Resolution(conf, tuple(warnings))
+
+
+def _loopback(node_addresses: Iterable[str]) -> tuple[str, ...]:
+    """Return the servers that disable look-ups: what the C library takes where none is stated."""
+    found = ("::1" if ":" in address else "127.0.0.1" for address in node_addresses)
+    return _unique(found) or ("127.0.0.1",)
 
 
 def _with_config(conf: ResolvConf, own: PodDNSConfig) -> ResolvConf:
@@ -127,7 +135,7 @@ def _within_limits(conf: ResolvConf) -> tuple[ResolvConf, list[str]]:
             "Nameserver limits were exceeded, some nameservers have been omitted, "
             f"the applied nameserver line is: {' '.join(kept)}"
         )
-    searches = list(conf.searches[:SEARCHES_MAX])
+    searches = [each for each in conf.searches[:SEARCHES_MAX] if len(each) <= SEARCH_LENGTH_MAX]
     while searches and len(" ".join(searches)) > SEARCHES_LENGTH_MAX:
         searches.pop()
     if len(searches) < len(conf.searches):
@@ -137,3 +145,24 @@ def _within_limits(conf: ResolvConf) -> tuple[ResolvConf, list[str]]:
             f"the applied search line is: {' '.join(searches)}"
         )
     return conf, warnings
+
+
+def search_line_problem(node: ResolvConf, path: str, cluster_domain: str) -> str:
+    """Return why the node's search line is too long for pods, which have more domains; empty if it is not.
+
+    The kubelet reports it when it starts (``CheckLimitsForResolvConf``).
+    """
+    most = SEARCHES_MAX - (_CLUSTER_SEARCHES if cluster_domain else 0)
+    if len(node.searches) > most:
+        return f"Resolv.conf file '{path}' contains search line consisting of more than {most} domains!"
+    if any(len(each) > SEARCH_LENGTH_MAX for each in node.searches):
+        return (
+            f'Resolv.conf file "{path}" contains a search path which length is more than allowed '
+            f"{SEARCH_LENGTH_MAX} chars!"
+        )
+    if len(" ".join(node.searches)) > SEARCHES_LENGTH_MAX:
+        return (
+            f"Resolv.conf file '{path}' contains search line which length is more than allowed "
+            f"{SEARCHES_LENGTH_MAX} chars!"
+        )
+    return ""

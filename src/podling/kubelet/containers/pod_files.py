@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from podling.api.core_v1 import Container, Pod
-from podling.kubelet.containers.dns import ResolvConf, parse_resolv_conf, pod_resolution
+from podling.api.core_v1 import Container, ObjectReference, Pod
+from podling.kubelet.containers.dns import ResolvConf, parse_resolv_conf, pod_resolution, search_line_problem
 from podling.kubelet.containers.hosts import host_network_content, hosts_content
 from podling.kubelet.containers.sandbox_spec import hostname_and_domain
 from podling.kubelet.deps import KubeletDeps
@@ -44,6 +44,24 @@ class PodFiles:
         self._directories.pod(uid).mkdir(mode=0o750, parents=True, exist_ok=True)
         _write_if_changed(self._directories.hosts_file(uid), self._hosts(pod, pod_ips, node_hostname))
         _write_if_changed(self._directories.resolv_conf(uid), resolution.conf.text())
+
+    def check_node_resolver(self) -> None:
+        """Report a search line of the node that is too long for pods: once, when the kubelet starts."""
+        path = self._deps.config.resolv_conf
+        if path is None or not self._deps.config.write_files:
+            return
+        try:
+            found = parse_resolv_conf(path.read_text(errors="replace"))
+            problem = search_line_problem(found, str(path), self._deps.config.cluster_domain)
+        except OSError as error:
+            problem = f"open {path}: {(error.strerror or str(error)).lower()}"
+        if problem:
+            self._deps.recorder.event(self._node(), "Warning", "CheckLimitsForResolvConf", problem)
+
+    def _node(self) -> ObjectReference:
+        """Return the node as its kubelet's events name it: by its name for a UID."""
+        name = self._deps.node_name
+        return ObjectReference(api_version="v1", kind="Node", name=name, uid=name)
 
     def _hosts(self, pod: Pod, pod_ips: tuple[str, ...], node_hostname: str) -> str:
         aliases = pod.spec.host_aliases

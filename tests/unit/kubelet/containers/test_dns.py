@@ -9,7 +9,7 @@ import pytest
 
 from podling.api.core_v1 import Pod
 from podling.kubelet.config import KubeletConfig
-from podling.kubelet.containers.dns import ResolvConf, parse_resolv_conf, pod_resolution
+from podling.kubelet.containers.dns import ResolvConf, parse_resolv_conf, pod_resolution, search_line_problem
 
 CONFIG = KubeletConfig(cluster_dns=("10.96.0.10",))
 
@@ -62,7 +62,55 @@ def test_resolver_follows_dns_policy(subject: Pod, expected: ResolvConf) -> None
 def test_node_without_cluster_dns_warns() -> None:
     found = pod_resolution(pod(), NODE, KubeletConfig())
     assert found.conf == NODE
-    assert [reason for reason, _ in found.warnings] == ["MissingClusterDNS"]
+    text = (
+        'kubelet does not have ClusterDNS IP configured and cannot create Pod using "ClusterFirst" policy. '
+        'Falling back to "Default" policy.'
+    )
+    assert found.warnings == (("MissingClusterDNS", f'pod: "web_ns(u-1)". {text}'),)
+    on_host = pod(hostNetwork=True, dnsPolicy="ClusterFirstWithHostNet")
+    assert pod_resolution(on_host, NODE, KubeletConfig()).warnings == found.warnings
+    for policy in ("Default", "None"):
+        assert pod_resolution(pod(dnsPolicy=policy), NODE, KubeletConfig()).warnings == ()
+
+
+@pytest.mark.parametrize(
+    ("addresses", "servers"),
+    [
+        (("192.0.2.1",), ("127.0.0.1",)),
+        (("192.0.2.1", "fd00::1"), ("127.0.0.1", "::1")),
+        ((), ("127.0.0.1",)),
+    ],
+)
+def test_node_without_a_file_disables_look_ups(addresses: tuple[str, ...], servers: tuple[str, ...]) -> None:
+    config = KubeletConfig(cluster_dns=("10.96.0.10",), resolv_conf=None, node_addresses=addresses)
+    assert pod_resolution(pod(dnsPolicy="Default"), ResolvConf(), config).conf == ResolvConf(servers, (".",))
+    assert pod_resolution(pod(), ResolvConf(), config).conf.nameservers == ("10.96.0.10",)
+
+
+def test_search_domain_that_is_too_long_is_left_out() -> None:
+    searches = ["a.example", "x" * 254, "b.example"]
+    found = pod_resolution(pod(dnsPolicy="None", dnsConfig={"searches": searches}), NODE, CONFIG)
+    assert found.conf.searches == ("a.example", "b.example")
+    assert found.warnings[0][1].endswith("the applied search line is: a.example b.example")
+
+
+@pytest.mark.parametrize(
+    ("searches", "domain", "problem"),
+    [
+        (("a",) * 29, "cluster.local", ""),
+        (("a",) * 30, "cluster.local", "contains search line consisting of more than 29 domains!"),
+        (("a",) * 32, "", ""),
+        (("a",) * 33, "", "contains search line consisting of more than 32 domains!"),
+        (("x" * 254,), "", "contains a search path which length is more than allowed 253 chars!"),
+        (("x" * 250,) * 9, "", "contains search line which length is more than allowed 2048 chars!"),
+    ],
+)
+def test_search_line_of_the_node_leaves_space_for_pods(
+    searches: tuple[str, ...], domain: str, problem: str
+) -> None:
+    found = search_line_problem(ResolvConf(searches=searches), "/etc/resolv.conf", domain)
+    assert found.endswith(problem)
+    assert bool(found) == bool(problem)
 
 
 def test_surplus_nameservers_are_left_out() -> None:
