@@ -19,7 +19,7 @@ from podling.api.meta_v1 import DeleteOptions, Preconditions, Status
 from podling.client import kubeconfig
 from podling.client.base import ApiObject, Listing, PatchType, WatchEvent, WatchEventType
 from podling.client.http_errors import error_of
-from podling.client.kubeconfig import USER_AGENT, Connection
+from podling.client.kubeconfig import Connection
 from podling.client.transport import SILENCE_SECONDS_MAX, Transport, ssl_context
 from podling.client.warnings import WarningHandler
 from podling.machinery import scheme
@@ -49,10 +49,9 @@ class _TypeMeta(Struct, frozen=True, rename="camel"):
 class HttpClient:
     """``Client`` over HTTP. Connections are opened on first use, kept, and closed by ``close``."""
 
-    def __init__(
-        self, url: str, ssl: tls.SSLContext | None = None, token: str = "", user_agent: str = USER_AGENT
-    ) -> None:
-        self._transport = Transport(Connection(server=url, token=token, user_agent=user_agent), ssl)
+    def __init__(self, url: str, ssl: tls.SSLContext | None = None, token: str = "", **details: Any) -> None:
+        """Make a client; ``details`` are further fields of ``Connection``."""
+        self._transport = Transport(Connection(server=url, token=token, **details), ssl)
         self.namespace = "default"
 
     @classmethod

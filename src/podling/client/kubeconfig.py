@@ -22,6 +22,7 @@ SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
 
 USER_AGENT = "podling"
+CONNECT_SECONDS = 30.0
 
 
 class KubeconfigError(ValueError):
@@ -48,6 +49,8 @@ class Connection:
     """Impersonation headers with their values."""
     user_agent: str = USER_AGENT
     """The client's name, which becomes the manager of the fields that it writes."""
+    connect_seconds: float = CONNECT_SECONDS
+    """The time that opening a connection may take."""
 
 
 def load(path: str | Path | None = None, context: str | None = None) -> Connection:

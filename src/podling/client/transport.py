@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     import aiohttp
 
 RETRIES_MAX = 10
-CONNECT_SECONDS_MAX = 30.0
 SILENCE_SECONDS_MAX = 60.0
 TOKEN_FILE_SECONDS = 60.0
 """Seconds after which a token is read from its file again: files are rotated."""
@@ -83,7 +82,9 @@ class Transport:
         import aiohttp
 
         silence = None if seconds_max else SILENCE_SECONDS_MAX
-        timeout = aiohttp.ClientTimeout(seconds_max, sock_connect=CONNECT_SECONDS_MAX, sock_read=silence)
+        timeout = aiohttp.ClientTimeout(
+            seconds_max, sock_connect=self._connection.connect_seconds, sock_read=silence
+        )
         given = {name: value for name, value in query.items() if value}
         headers = self._headers()
         if body is not None:

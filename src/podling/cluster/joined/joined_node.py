@@ -26,6 +26,11 @@ from podling.supervisor import Supervisor
 READY_SECONDS = 60.0
 """Seconds that ``join`` waits for the node to be Ready."""
 
+USER_AGENT = f"kubelet/{KUBERNETES_VERSION}"
+CONNECT_SECONDS = 5.0
+"""The time to open a connection. The kernel repeats its first packet after ever longer waits, and a network
+that is back should be noticed before."""
+
 Progress = Callable[[str, str], None]
 
 
@@ -56,7 +61,7 @@ class JoinedNode:
         joined_settings.write(self._directory, settings)
         plan = node_plan(self._directory, settings)
         calling, serving = identity.client_context(), server_context(identity.authority)
-        client = HttpClient(settings.server, calling, user_agent=f"kubelet/{KUBERNETES_VERSION}")
+        client = HttpClient(settings.server, calling, user_agent=USER_AGENT, connect_seconds=CONNECT_SECONDS)
         self._stack.push_async_callback(client.close)
         supervisor = Supervisor()
         self._stack.push_async_callback(supervisor.close)

@@ -56,6 +56,8 @@ class NodeAgent:
         self._health = health
         self._node: Node | None = None
         self._reported_at: datetime | None = None
+        self._was_cut_off = False
+        """The API server did not answer for a while: the node may have been marked as silent there."""
         self._changed = asyncio.Event()
         self.ready = asyncio.Event()
         """Set once the node is Ready in the API."""
@@ -105,7 +107,9 @@ class NodeAgent:
         """Write the node's status if it is due. Raises ``ApiError``, ``Unreachable``."""
         images = await self._images()
         for attempt in range(STATUS_TRIES):
-            node = self._node if self._node is not None and attempt == 0 else await self._get_or_register()
+            known = self._node if attempt == 0 and not self._was_cut_off else None
+            node = known if known is not None else await self._get_or_register()
+            self._was_cut_off = False
             now = clock.now()
             config = self._deps.config
             status = node_status(
@@ -169,6 +173,9 @@ class NodeAgent:
         while True:
             try:
                 lease = await self._renew(lease)
+                if failures:
+                    self._was_cut_off = True
+                    self._changed.set()
                 failures = 0
                 pause = ids.uniform(seconds, seconds * (1 + RENEW_JITTER))
             except (ApiError, Unreachable) as error:

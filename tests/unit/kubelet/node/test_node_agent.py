@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from podling import clock
 from podling.api.coordination_v1 import Lease
 from podling.api.core_v1 import Namespace, Node
+from podling.client.base import Unreachable
 from podling.client.local import LocalClient
 from podling.client.requests import Backend, Target, User
 from podling.kubelet.config import KubeletConfig
@@ -20,6 +21,7 @@ from podling.kubelet.node.machine import Machine
 from podling.kubelet.node.node_agent import NodeAgent
 from podling.kubelet.node.node_status import NodeHealth
 from podling.machinery.errors import service_unavailable
+from podling.runtime.base import RuntimeStatus
 from podling.runtime.sim import SimRuntime
 from podling.testing import ControlPlane
 from tests.support.kubelet_node import NODE, SimNode, pod
@@ -100,6 +102,52 @@ async def test_lease_is_retried_after_200_ms_doubling_to_seven_seconds(
     await asyncio.gather(task, return_exceptions=True)
     pauses = [round(after - before, 3) for before, after in pairwise(backend.times)]
     assert pauses[:8] == [0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 7.0, 7.0]
+
+
+class CutOff:
+    """An API server that does not answer while ``is_cut``."""
+
+    def __init__(self, backend: Backend) -> None:
+        self.is_cut = False
+        self._backend = backend
+
+    def __getattr__(self, name: str) -> Any:
+        method = getattr(self._backend, name)
+
+        async def answer(*arguments: Any) -> Any:
+            if self.is_cut:
+                raise Unreachable("no route")
+            return await method(*arguments)
+
+        return answer
+
+
+async def test_node_that_was_marked_as_silent_is_ready_soon_after_its_lease(
+    cluster: ControlPlane, tmp_path: Path
+) -> None:
+    """Nothing but the lease says that the API server is back: no informer of the node runs here."""
+    backend = CutOff(cluster.backend)
+    node = SimNode(cluster, SimRuntime(), KubeletConfig(write_files=False), tmp_path)
+    client = LocalClient(cast("Backend", backend), User(f"system:node:{NODE}", ("system:nodes",)))
+    health = NodeHealth(runtime=RuntimeStatus(name="sim", version="1"))
+    agent = NodeAgent(replace(node.deps, client=client), Machine(), NODE, lambda: health)
+    tasks = [asyncio.create_task(agent.run()), asyncio.create_task(agent.renew_lease())]
+    await agent.ready.wait()
+    await clock.sleep(1)
+    backend.is_cut = True
+    await clock.sleep(60)
+    found = await cluster.client.get(Node, NODE)
+    silent = tuple(replace(each, status="Unknown") for each in found.status.conditions)
+    await cluster.client.update(
+        replace(found, status=replace(found.status, conditions=silent)), subresource="status"
+    )
+    backend.is_cut = False
+    await clock.sleep(7.5)
+    found = await cluster.client.get(Node, NODE)
+    assert {each.type: each.status for each in found.status.conditions}["Ready"] == "True"
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
 
 
 FRESH = {"uid": None, "resource_version": None, "deletion_timestamp": None, "creation_timestamp": None}
