@@ -62,7 +62,7 @@ def run(*command: str, text: str = "") -> subprocess.CompletedProcess[str]:
 def random_service(chance: Chance, number: int, family: str) -> ServiceRules:
     """Return the rules of a Service of a random shape."""
     version, prefix = ("IPv4", "10.180.0.{}") if family == "ip" else ("IPv6", "fd00:10:180::{}")
-    own = f"172.30.0.{number}" if family == "ip" else f"fd00:172:30::{number}"
+    own = f"172.30.{number // 250}.{number % 250 + 1}" if family == "ip" else f"fd00:172:30::{number}"
     vip = "203.0.113.7" if family == "ip" else "2001:db8::7"
     addresses = chance.sample(range(2, 250), chance.below(4))
     endpoints = [endpoint(prefix.format(address), chance.choice(("here", "there"))) for address in addresses]
@@ -207,6 +207,39 @@ async def connections() -> None:
             assert [flow.destination for flow in kernel.udp_flows(family)] == [flows[1].destination]
 
 
+async def moved() -> None:
+    """Another subnet of pods changes the fixed part; elements and remembered clients stay."""
+    place = PLACES["ip"]
+    table = KernelTable(place)
+    chance = Chance(2)
+    await table.put({Key("ns", f"svc{each}"): random_service(chance, each, "ip") for each in range(1, 30)})
+    before = held(place)
+    table.move(structs.replace(place, subnet="10.180.9.0/24", guarded_port=6443))
+    await table.put({})
+    after = held(place)
+    assert after.elements == before.elements
+    assert after.memories == before.memories
+    changed = {name for name in after.chains if after.chains[name] != before.chains.get(name)}
+    assert changed == {"services", "filter-input"}
+    assert await table.restore() == ""
+    await table.close()
+
+
+async def many() -> None:
+    """More Services than are written at once, then a new process that finds nothing to do."""
+    chance = Chance(4)
+    batch = {Key("ns", f"svc{each}"): random_service(chance, each, "ip") for each in range(900)}
+    first = KernelTable(PLACES["ip"])
+    await first.put(batch)
+    assert await first.restore() == ""
+    await first.close()
+    second = KernelTable(PLACES["ip"])
+    before = held(PLACES["ip"])
+    await second.put(batch)
+    assert held(PLACES["ip"]) == before
+    await second.close()
+
+
 async def features() -> None:
     """The kernel that runs these tests has every feature, and lacks one that does not exist."""
     assert missing_features(kernel_accepts) == []
@@ -223,6 +256,8 @@ _ALL: tuple[Callable[[], Awaitable[None]], ...] = (
     refusal,
     large,
     connections,
+    moved,
+    many,
     features,
 )
 SCENARIOS = {each.__name__: each for each in _ALL}

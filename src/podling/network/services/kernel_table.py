@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Mapping
+from functools import partial
 
 from podling.client.base import Key
 from podling.network import firewall
@@ -100,7 +101,8 @@ class KernelTable:
         transaction = self.rules.difference(self._services_of(held))
         if transaction:
             wrong = wrong or _described(transaction, self.place.table)
-            await in_thread(lambda: self._commit(transaction), undo=wait_for_end)
+            for part in transaction.in_parts(held.chains):
+                await in_thread(partial(self._commit, part), undo=wait_for_end)
         return wrong
 
     def _wrong_base(self, held: TableState) -> str:

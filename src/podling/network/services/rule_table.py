@@ -7,12 +7,15 @@ on what exists, not on its history.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
+from itertools import islice
 
 from msgspec import Struct
 
 from podling.client.base import Key
 from podling.network.services.rules import NOTHING, Chain, Element, ServiceRules, digests
+
+_CHAINS_AT_ONCE = 500
 
 
 class Transaction(Struct, frozen=True):
@@ -29,6 +32,25 @@ class Transaction(Struct, frozen=True):
 
     def __bool__(self) -> bool:
         return any(getattr(self, field) for field in self.__struct_fields__)
+
+    def in_parts(self, existing: Container[str]) -> Iterator[Transaction]:
+        """Yield transactions that together are this one, and of which none occupies the kernel for long.
+
+        A very large change, as the first one of a large cluster, keeps every other change of nftables on the
+        machine waiting. Each chain still changes as a whole, and addresses lead to chains that are complete.
+        ``existing`` has the chains of the table.
+        """
+        if len(self.write_chains) <= _CHAINS_AT_ONCE or self.drop_memories:
+            yield self
+            return
+        new: dict[str, Chain] = {name: () for name in self.write_chains if name not in existing}
+        yield Transaction(write_chains=new, add_memories=self.add_memories)
+        chains = iter(self.write_chains.items())
+        while part := dict(islice(chains, _CHAINS_AT_ONCE)):
+            yield Transaction(write_chains=part)
+        yield Transaction(
+            drop_chains=self.drop_chains, add_elements=self.add_elements, drop_elements=self.drop_elements
+        )
 
 
 class TableState(Struct, frozen=True):

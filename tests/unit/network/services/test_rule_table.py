@@ -106,6 +106,31 @@ def test_difference_makes_any_table_right(data: st.DataObject) -> None:
     assert carried_out(other.state(), table.difference(other.state())) == table.state()
 
 
+def test_large_difference_comes_in_parts_that_give_the_same() -> None:
+    table = RuleTable()
+    names = [f"{number:04}" for number in range(1200)]
+    table.put(
+        {
+            key(name): ServiceRules(
+                {
+                    f"service-{name}": (Spread((bytes(6),), 6),),
+                    f"external-{name}": (GoTo(f"service-{name}"),),
+                },
+                {Element("service-ips", name.encode()): f"external-{name}"},
+            )
+            for name in names
+        }
+    )
+    held = TableState({"service-0007": ("other",), "service-gone": ("old",)}, {}, {})
+    parts = list(table.difference(held).in_parts(held.chains))
+    assert len(parts) == 7
+    assert max(len([chain for chain in part.write_chains.values() if chain]) for part in parts) == 500
+    assert "service-0007" not in parts[0].write_chains, "an existing chain is never empty in between"
+    for part in parts:
+        held = carried_out(held, part)
+    assert held == table.state()
+
+
 def test_change_of_one_service_costs_what_it_costs() -> None:
     table = RuleTable()
     table.put({key(str(n)): ServiceRules({f"service-{n}": (Spread((bytes(6),), 6),)}) for n in range(1000)})
