@@ -6,6 +6,7 @@ import json
 import socket
 import subprocess
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -325,8 +326,6 @@ def test_policies_hold_between_nodes(two_nodes: PolicyCluster) -> None:
     ]
     out = [{"to": [{"podSelector": labelled(pod="b")}], "ports": [{"port": "serve-80-tcp"}]}]
     with two_nodes.policies(policy("p", ingress=rule)):
-        for namespace in ("settled",):
-            assert namespace
         eventually_checked(two_nodes, lambda source, name: name[0] != "x" or source == "y/b", everyone, pods)
     with two_nodes.policies(policy("p", podSelector=labelled(pod="a"), policyTypes=["Egress"], egress=out)):
         eventually_checked(two_nodes, lambda source, name: source != "x/a" or name == "x/b", everyone, pods)
@@ -346,6 +345,84 @@ def eventually_checked(
         except AssertionError:
             if clock.monotonic() - began > 5:
                 raise
+
+
+@pytest.fixture
+def both_families(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PolicyCluster]:
+    if reason := missing_for_containers():
+        pytest.skip(reason)
+    ranges = ("--cluster-cidr", "10.89.0.0/16,fd00:89::/48")
+    services = ("--service-cluster-ip-range", "10.97.0.0/16,fd00:97::/112")
+    cluster = RealCluster(tmp_path_factory.mktemp("both"), "oci", "--port", "0", *ranges, *services)
+    try:
+        cluster.up()
+        made = PolicyCluster(cluster, Path("/proc/self/ns/net"))
+        for name in ("x", "settled"):
+            cluster.kubectl("create", "namespace", name)
+        made.add(*(server_pod(name, "x") for name in "abc"))
+        yield made
+    finally:
+        cluster.remove()
+
+
+def test_policies_hold_in_both_families(both_families: PolicyCluster) -> None:
+    world = both_families
+    shown = {name: world.cluster.get("pod", name, "-n", "x")["status"]["podIPs"] for name in "abc"}
+    second = {name: next(each["ip"] for each in ips if ":" in each["ip"]) for name, ips in shown.items()}
+    first = {name: world.addresses[f"x/{name}"] for name in "abc"}
+
+    def found(protocol: str, port: int, source: str = "x/b") -> set[str]:
+        targets = [f"{protocol}:{each['a']}:{port}" for each in (first, second)]
+        answered = world.reached([source], targets)[source]
+        return {target.partition(":")[2].rpartition(":")[0] for target in answered}
+
+    every = {first["a"], second["a"]}
+    assert found("tcp", 80) == found("udp", 80) == found("icmp", 0) == every
+    only_b = [{"from": [{"podSelector": labelled(pod="b")}], "ports": [{"port": "serve-80-tcp"}]}]
+    with world.policies(policy("p", podSelector=labelled(pod="a"), ingress=only_b)):
+        assert found("tcp", 80) == every
+        assert found("tcp", 80, HOST) == every
+        assert found("tcp", 81) == found("udp", 80) == found("icmp", 0) == set()
+        assert found("tcp", 80, "x/c") == set()
+    six = [{"to": [{"ipBlock": {"cidr": "::/0"}}]}]
+    with world.policies(policy("p", podSelector=labelled(pod="b"), policyTypes=["Egress"], egress=six)):
+        assert found("tcp", 80) == found("icmp", 0) == {second["a"]}
+    hole = [{"to": [{"ipBlock": {"cidr": "::/0", "except": [f"{second['a']}/128"]}}]}]
+    with world.policies(policy("p", podSelector=labelled(pod="b"), policyTypes=["Egress"], egress=hole)):
+        assert found("tcp", 80) == set()
+
+
+LOOK_UP = """
+import socket
+socket.setdefaulttimeout(3)
+for name in ("kubernetes.default.svc.cluster.local",):
+    try:
+        print("found", socket.gethostbyname(name))
+    except OSError:
+        print("failed")
+"""
+
+
+def test_rule_for_dns_opens_names_and_nothing_else(world: PolicyCluster) -> None:
+    kube_dns = {
+        "namespaceSelector": labelled(**{"kubernetes.io/metadata.name": "kube-system"}),
+        "podSelector": labelled(**{"k8s-app": "kube-dns"}),
+    }
+    ports = [{"protocol": "UDP", "port": 53}, {"protocol": "TCP", "port": 53}]
+    rule = [{"to": [kube_dns], "ports": ports}]
+
+    def answer() -> str:
+        command = ["exec", "client", "-n", "x", "--", "env", "RES_OPTIONS=timeout:1 attempts:1"]
+        return world.cluster.kubectl(*command, "python3", "-c", LOOK_UP).split()[0]
+
+    began = clock.monotonic()
+    while answer() != "found":
+        assert clock.monotonic() - began < 30
+    with world.policies(policy("p", policyTypes=["Egress"])):
+        assert answer() == "failed"
+        with world.policies(policy("q", policyTypes=["Egress"], egress=rule)):
+            assert answer() == "found"
+            assert not is_open(world)
 
 
 def test_cluster_without_policies_has_no_rules_for_them(world: PolicyCluster) -> None:

@@ -5,15 +5,19 @@ A target is ``protocol:address:port``.
 
 from __future__ import annotations
 
+import itertools
 import os
 import selectors
 import socket
+import struct
 import threading
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from podling import clock
 from podling.runtime.oci import linux
+
+_numbers = itertools.count(1)
 
 SECONDS = 0.7
 """The longest wait for an answer. What is dropped never answers; what is allowed answers in a millisecond."""
@@ -22,11 +26,14 @@ SERVE = """
 import selectors, socket, sys
 chosen = selectors.DefaultSelector()
 for port in map(int, sys.argv[1:]):
-    stream = socket.create_server(("", port), backlog=128)
-    plain = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-    plain.bind(("", port))
-    chosen.register(stream, selectors.EVENT_READ, True)
-    chosen.register(plain, selectors.EVENT_READ, False)
+    for family, every in ((socket.AF_INET, "0.0.0.0"), (socket.AF_INET6, "::")):
+        plain = socket.socket(family, socket.SOCK_DGRAM)
+        if family == socket.AF_INET6:
+            plain.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+        plain.bind((every, port))
+        chosen.register(plain, selectors.EVENT_READ, False)
+        stream = socket.create_server((every, port), family=family, backlog=128)
+        chosen.register(stream, selectors.EVENT_READ, True)
 while True:
     for key, _ in chosen.select():
         if key.data:
@@ -43,15 +50,18 @@ def probe(targets: Iterable[str], seconds: float = SECONDS) -> list[str]:
     answered = []
     chosen = selectors.DefaultSelector()
     for target in targets:
-        protocol, address, port = target.split(":")
-        kind = socket.SOCK_STREAM if protocol == "tcp" else socket.SOCK_DGRAM
-        made = socket.socket(socket.AF_INET, kind, socket.IPPROTO_ICMP if protocol == "icmp" else 0)
+        protocol, _, place = target.partition(":")
+        address, _, port = place.rpartition(":")
+        family = socket.AF_INET6 if ":" in address else socket.AF_INET
+        number, echo = (58, 128) if family == socket.AF_INET6 else (socket.IPPROTO_ICMP, 8)
+        kinds = {"tcp": (socket.SOCK_STREAM, 0), "udp": (socket.SOCK_DGRAM, 0)}
+        made = socket.socket(family, *kinds.get(protocol, (socket.SOCK_RAW, number)))
         made.setblocking(False)
         made.connect_ex((address, int(port)))
         if protocol == "udp":
             made.send(b"x")
         elif protocol == "icmp":
-            made.send(bytes([8, 0, 0, 0, 0, 0, 0, 1]))
+            made.send(_echo_request(echo))
         waiting[made] = target
         event = selectors.EVENT_WRITE if protocol == "tcp" else selectors.EVENT_READ
         chosen.register(made, event, made)
@@ -67,6 +77,14 @@ def probe(targets: Iterable[str], seconds: float = SECONDS) -> list[str]:
     for made in waiting:
         made.close()
     return answered
+
+
+def _echo_request(kind: int) -> bytes:
+    """Return a request of a number of its own: to the kernel, equal numbers are one connection."""
+    number = next(_numbers) & 0xFFFF
+    total = (kind << 8) + number + 1
+    checksum = ~((total & 0xFFFF) + (total >> 16)) & 0xFFFF
+    return struct.pack("!BBHHH", kind, 0, checksum, number, 1)
 
 
 def reached(sources: Mapping[str, Path], targets: Iterable[str]) -> dict[str, set[str]]:

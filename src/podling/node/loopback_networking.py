@@ -12,6 +12,7 @@ from podling.client.events import EventRecorder
 from podling.client.informer_factory import InformerFactory
 from podling.network.loopback.added_addresses import AddedAddresses
 from podling.network.loopback.loopback_proxy import LoopbackProxy
+from podling.network.policy.unenforced import report_policies
 from podling.network.services.endpoint_slices import slice_record
 from podling.node.networking import without_managers
 from podling.node.runtimes import NodePlan
@@ -27,6 +28,7 @@ class LoopbackNetworking:
         addresses = AddedAddresses(plan.service_addresses) if AddedAddresses.are_possible() else None
         is_own = partial(eq, plan.address)
         self._proxy = LoopbackProxy(plan.name, self._informers, recorder, addresses, is_own)
+        report_policies(self._informers, plan.name, recorder)
         self._running = Supervisor()
 
     def start(self) -> None:
