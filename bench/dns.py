@@ -23,6 +23,7 @@ from pathlib import Path
 import dnslib
 
 from bench.harness import BenchCluster, Figure, cluster, memory_mib, show
+from podling.cluster.directory import DataDirectory
 from podling.network.dns.launch import Launch, build_of
 from podling.network.dns.link import connect, end_server, start
 from podling.network.dns.listening import bind
@@ -72,14 +73,14 @@ def served(running: BenchCluster) -> list[Figure]:
 
 def place_of(running: BenchCluster) -> tuple[Place, int]:
     """Return where the node's DNS server listens, and its process."""
-    (node,) = json.loads(running.kubectl("get", "nodes", "-o", "json"))["items"]
-    stated = json.loads(node["metadata"]["annotations"]["podling.dev/cluster-dns"])
+    text = ""
+    while not text:
+        (node,) = json.loads(running.kubectl("get", "nodes", "-o", "json"))["items"]
+        text = node["metadata"]["annotations"].get("podling.dev/cluster-dns", "")
+    stated = json.loads(text)
     address, port = stated["addresses"][0], stated["port"]
-    found = [
-        path
-        for path in Path("/proc").glob("[0-9]*/cmdline")
-        if b"server_process" in path.read_bytes() and f'"{address}"'.encode() in path.read_bytes()
-    ]
+    directory = f"/run/podling/{DataDirectory(running.data_directory).id}-0.dns".encode()
+    found = [path for path in Path("/proc").glob("[0-9]*/cmdline") if directory in path.read_bytes()]
     return (address, port), int(found[0].parent.name)
 
 

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from podling import clock
+from podling.cluster.directory import DataDirectory
 from podling.files.locks import arguments_of, is_alive
 from tests.e2e.conftest import missing_for_containers
 from tests.support import document_images
@@ -230,12 +231,10 @@ def test_map_names_servers_and_hosts(dns_cluster: RealCluster) -> None:
 
 def dns_process(cluster: RealCluster) -> int:
     """Return the DNS process of the cluster's node."""
-    (node,) = cluster.get("nodes")["items"]
-    place = json.loads(node["metadata"]["annotations"]["podling.dev/cluster-dns"])
-    address = f'"{place["addresses"][0]}"'
+    directory = f"/run/podling/{DataDirectory(cluster.directory).id}-0.dns"
     every = {int(entry.name): arguments_of(int(entry.name)) for entry in Path("/proc").glob("[0-9]*")}
     module = "podling.network.dns.server_process"
-    (pid,) = [pid for pid, found in every.items() if module in found and address in found[-1]]
+    (pid,) = [pid for pid, found in every.items() if module in found and directory in found[-1]]
     return pid
 
 

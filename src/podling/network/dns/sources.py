@@ -22,6 +22,8 @@ class Sources:
     def __init__(self, networks: Iterable[str]) -> None:
         self._networks = [ip_network(each) for each in networks]
         self.known: dict[str, bool] = {}
+        self.local: set[str] = set()
+        """The node's own addresses among the known ones."""
 
     def allows(self, ip: str) -> bool:
         """Return whether questions from this address are answered."""
@@ -29,15 +31,22 @@ class Sources:
         if found is None:
             if len(self.known) >= KNOWN_MAX:
                 self.known.clear()
-            found = self.known[ip] = self._is_pod(ip) or _is_local(ip)
+                self.local.clear()
+            found = self.known[ip] = self._is_pod(ip) or self._is_local(ip)
         return found
+
+    def _is_local(self, ip: str) -> bool:
+        if not _is_own_address(ip):
+            return False
+        self.local.add(ip)
+        return True
 
     def _is_pod(self, ip: str) -> bool:
         address = ip_address(ip.partition("%")[0])
         return any(address in network for network in self._networks)
 
 
-def _is_local(ip: str) -> bool:
+def _is_own_address(ip: str) -> bool:
     """Return whether this machine has the address: only then it can be bound to."""
     host = ip.partition("%")[0]
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
