@@ -5,33 +5,27 @@ from __future__ import annotations
 from ipaddress import ip_network
 from typing import Any
 
+import click
 import pytest
 
 from podling.cli.common_options import Failure
-from podling.cli.network_options import check_ranges, chosen_ranges, is_own
+from podling.cli.network_options import check_ranges, chosen_ranges, is_own, network_options
 from podling.cluster.directory import ClusterSettings
 from podling.machinery.network_ranges import Route
 
-NONE: dict[str, Any] = {
-    "cluster_cidr": None,
-    "service_cluster_ip_range": None,
-    "service_node_port_range": None,
-    "node_ip": None,
-    "network": None,
-}
+NONE: dict[str, Any] = {option.name or "": None for option in network_options(click.Command("up")).params}
+"""The values of a command line without any of the options."""
 DUAL = ClusterSettings(
     cluster_cidr="10.1.0.0/16,fd01::/48", service_cluster_ip_range="10.2.0.0/16,fd02::/112"
 )
 
 
 def test_options_replace_what_the_last_run_had() -> None:
-    assert chosen_ranges({**NONE, "cluster_cidr": "10.3.0.0/16"}, DUAL) == {
-        "cluster_cidr": "10.3.0.0/16",
-        "service_cluster_ip_range": "10.2.0.0/16,fd02::/112",
-        "service_node_port_range": "30000-32767",
-        "node_ip": "",
-        "network": "vxlan",
-    }
+    found = chosen_ranges({**NONE, "cluster_cidr": "10.3.0.0/16"}, DUAL)
+    assert found["cluster_cidr"] == "10.3.0.0/16"
+    assert found["service_cluster_ip_range"] == "10.2.0.0/16,fd02::/112"
+    assert found["service_node_port_range"] == "30000-32767"
+    assert found.keys() == NONE.keys(), "every option is remembered"
 
 
 def test_empty_node_ip_forgets_the_last_one() -> None:
