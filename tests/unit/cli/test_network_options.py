@@ -13,7 +13,9 @@ from podling.cli.network_options import check_ranges, chosen_ranges, is_own, net
 from podling.cluster.directory import ClusterSettings
 from podling.machinery.network_ranges import Route
 
-NONE: dict[str, Any] = {option.name or "": None for option in network_options(click.Command("up")).params}
+UP = click.Command("up")
+network_options(UP)
+NONE: dict[str, Any] = {option.name or "": None for option in UP.params}
 """The values of a command line without any of the options."""
 DUAL = ClusterSettings(
     cluster_cidr="10.1.0.0/16,fd01::/48", service_cluster_ip_range="10.2.0.0/16,fd02::/112"
