@@ -23,6 +23,7 @@ from podling.client.base import Unreachable
 from podling.client.informer import revision_number
 from podling.kubelet.deps import KubeletDeps
 from podling.kubelet.node.machine import Machine
+from podling.kubelet.node.node_events import STARTING, node_events
 from podling.kubelet.node.node_status import (
     NodeHealth,
     equal_except_heartbeat,
@@ -59,6 +60,7 @@ class NodeAgent:
         self._was_cut_off = False
         """The API server did not answer for a while: the node may have been marked as silent there."""
         self._changed = asyncio.Event()
+        self._was_unschedulable: bool | None = None
         self.ready = asyncio.Event()
         """Set once the node is Ready in the API."""
 
@@ -117,6 +119,7 @@ class NodeAgent:
             )
             if not self._is_due(now) and equal_except_heartbeat(status, node.status):
                 self._node = node
+                self._record_events(node, node)
                 return
             try:
                 written = await self._deps.client.update(
@@ -127,10 +130,20 @@ class NodeAgent:
                     raise
                 self._node = None
                 continue
+            self._record_events(node, written)
             self._node, self._reported_at = written, now
             if any(found.type == "Ready" and found.status == "True" for found in written.status.conditions):
                 self.ready.set()
             return
+
+    def _record_events(self, before: Node, written: Node) -> None:
+        record = self._deps.recorder.event
+        if self._reported_at is None:
+            record(written, "Normal", *STARTING)
+        changes = node_events(before.status.conditions, written, was_unschedulable=self._was_unschedulable)
+        for reason, message in changes:
+            record(written, "Normal", reason, message)
+        self._was_unschedulable = bool(written.spec.unschedulable)
 
     def _is_due(self, now: datetime) -> bool:
         if self._reported_at is None:
