@@ -29,7 +29,8 @@ from podling.cluster.joined.identity import NodeIdentity
 from podling.cluster.joined.settings import JoinedSettings
 from podling.cluster.own_log import OwnLog
 from podling.machinery import bootstrap_tokens, cluster_info
-from podling.machinery.network_ranges import CLUSTER_CIDR
+from podling.machinery.cluster_info import Networking
+from podling.machinery.network_ranges import CLUSTER_CIDR, VXLAN
 from podling.node.joining.discovery import checked_url, discover
 from podling.node.joining.refusals import JoinRefused
 from podling.node.machine import node_ip_problem, node_names
@@ -116,9 +117,9 @@ def _prepare(directory: DataDirectory, chosen: Mapping[str, Any], progress: Prog
         )
     if last is not None and identity.is_good():
         _check_name(last, chosen["node_name"])
-        server, ranges = checked_url(chosen["url"]) if chosen["url"] else last.server, ""
+        server, network = checked_url(chosen["url"]) if chosen["url"] else last.server, Networking()
     else:
-        server, ranges = _establish(identity, chosen, last, progress)
+        server, network = _establish(identity, chosen, last, progress)
     runtime = chosen["runtime"] or (last.runtime if last else "") or best_runtime(progress)
     if last is not None and last.runtime != runtime:
         end_other_runtime(directory, last.runtime, progress)
@@ -130,7 +131,8 @@ def _prepare(directory: DataDirectory, chosen: Mapping[str, Any], progress: Prog
             node_name=_node_name(chosen["node_name"], last),
             node_ip=given(chosen["node_ip"], last.node_ip if last else ""),
             addresses=last.addresses if last else (),
-            cluster_cidr=ranges or (last.cluster_cidr if last else CLUSTER_CIDR),
+            cluster_cidr=network.pods or (last.cluster_cidr if last else CLUSTER_CIDR),
+            network=network.mode or (last.network if last else VXLAN),
             runtime=runtime,
             static_pod_path=given(
                 str(Path(path).expanduser().absolute()) if path else path,
@@ -142,8 +144,8 @@ def _prepare(directory: DataDirectory, chosen: Mapping[str, Any], progress: Prog
 
 def _establish(
     identity: NodeIdentity, chosen: Mapping[str, Any], last: JoinedSettings | None, progress: Progress
-) -> tuple[str, str]:
-    """Join the cluster with a token; return the URL of its API server and its pods' ranges of addresses.
+) -> tuple[str, Networking]:
+    """Join the cluster with a token; return the URL of its API server and its network.
 
     Raises ``JoinRefused``.
     """
@@ -163,7 +165,7 @@ def _establish(
     if not cluster_info.is_hash(chosen["ca_hash"]):
         raise JoinRefused("--ca-hash is no hash: it begins with sha256: and has 64 hexadecimal digits")
 
-    async def establish() -> tuple[str, str]:
+    async def establish() -> tuple[str, Networking]:
         found = await discover(url, token, chosen["ca_hash"])
         progress("cluster", found.server)
         return found.server, await identity.establish(found, token, _node_name(chosen["node_name"], last))

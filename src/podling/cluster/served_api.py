@@ -183,7 +183,10 @@ class ServedApi:
             text = cluster_info.content(self.advertised_url, self._pki.ca_pem)
             settings = self.settings
             configuration = cluster_info.configuration(
-                self.advertised_url, settings.cluster_cidr, settings.service_cluster_ip_range
+                self.advertised_url,
+                settings.cluster_cidr,
+                settings.service_cluster_ip_range,
+                settings.network,
             )
             await joining.publish(client, text, configuration)
         elif api.objects.get(ConfigMap, cluster_info.NAME, cluster_info.NAMESPACE) is not None:

@@ -18,6 +18,7 @@ from typing import Any
 import msgspec
 
 from podling.machinery.bootstrap_tokens import BootstrapToken
+from podling.machinery.network_ranges import MODES
 
 NAMESPACE = "kube-public"
 NAME = "cluster-info"
@@ -49,24 +50,42 @@ def content(server: str, ca_pem: bytes) -> str:
     return msgspec.yaml.encode(document).decode()
 
 
-def configuration(server: str, pods: str, services: str) -> str:
-    """Return the text of kubeadm's ``ClusterConfiguration``: the ranges that nodes need to know."""
+class Networking(msgspec.Struct, frozen=True):
+    """The network of a cluster, as far as its nodes need to know it; empty where it is not said."""
+
+    pods: str = ""
+    """The ranges of pods' addresses."""
+    mode: str = ""
+    """The way of packets to pods of other machines: one of ``network_ranges.MODES``."""
+
+
+def configuration(server: str, pods: str, services: str, mode: str) -> str:
+    """Return the text of kubeadm's ``ClusterConfiguration`` with the network, which nodes need to know.
+
+    ``podNetworkMode`` is our own field.
+    """
     document: dict[str, Any] = {
         "apiVersion": "kubeadm.k8s.io/v1beta4",
         "kind": "ClusterConfiguration",
         "controlPlaneEndpoint": server.removeprefix("https://"),
-        "networking": {"dnsDomain": "cluster.local", "podSubnet": pods, "serviceSubnet": services},
+        "networking": {
+            "dnsDomain": "cluster.local",
+            "podSubnet": pods,
+            "serviceSubnet": services,
+            "podNetworkMode": mode,
+        },
     }
     return msgspec.yaml.encode(document).decode()
 
 
-def pod_ranges(text: str) -> str:
-    """Return the pods' ranges of addresses in a ``ClusterConfiguration``; empty where it names none."""
+def networking(text: str) -> Networking:
+    """Return the network that a ``ClusterConfiguration`` describes."""
     try:
-        found = msgspec.yaml.decode(text)["networking"]["podSubnet"]
-    except (msgspec.DecodeError, LookupError, TypeError):
-        return ""
-    return found if isinstance(found, str) else ""
+        found = msgspec.yaml.decode(text)["networking"]
+        pods, mode = found.get("podSubnet"), found.get("podNetworkMode")
+    except (msgspec.DecodeError, LookupError, TypeError, AttributeError):
+        return Networking()
+    return Networking(pods if isinstance(pods, str) else "", mode if mode in MODES else "")
 
 
 def server_and_authority(text: str) -> tuple[str, bytes]:

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from podling.apiserver.auth.pki import Pki
 from podling.machinery import cluster_info
 from podling.machinery.bootstrap_tokens import BootstrapToken
-from podling.machinery.cluster_info import UnusableInformation
+from podling.machinery.cluster_info import UnusableInformation, configuration, networking
 
 TOKEN = BootstrapToken("abcdef", "0123456789abcdef")
 
@@ -112,3 +112,22 @@ def test_hash_is_the_one_of_openssl(tmp_path: Path) -> None:
 @pytest.mark.parametrize("text", ["", "sha256:", f"sha256:{'0' * 63}", f"sha1:{'0' * 64}", "0" * 64])
 def test_other_texts_are_no_hashes(text: str) -> None:
     assert not cluster_info.is_hash(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "network"),
+    [
+        (
+            configuration("https://10.0.0.1:6443", "10.88.0.0/16", "10.96.0.0/12", "routes"),
+            ("10.88.0.0/16", "routes"),
+        ),
+        ("networking: {podSubnet: 10.88.0.0/16, podNetworkMode: pigeons}", ("10.88.0.0/16", "")),
+        ("networking: {podSubnet: [1]}", ("", "")),
+        ("networking: none", ("", "")),
+        ("{", ("", "")),
+        ("", ("", "")),
+    ],
+)
+def test_network_in_the_configuration_of_a_cluster(text: str, network: tuple[str, str]) -> None:
+    found = networking(text)
+    assert (found.pods, found.mode) == network

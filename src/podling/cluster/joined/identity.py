@@ -11,9 +11,10 @@ from podling.client.http import HttpClient
 from podling.client.kubeconfig import Connection
 from podling.cluster.directory import DataDirectory
 from podling.machinery.bootstrap_tokens import BootstrapToken
+from podling.machinery.cluster_info import Networking
 from podling.node.joining.discovery import FoundCluster
 from podling.node.joining.key_pairs import PairFile, new_key
-from podling.node.joining.tls_bootstrap import check_name, first_certificate, pod_ranges
+from podling.node.joining.tls_bootstrap import check_name, cluster_networking, first_certificate
 
 APPROVAL_SECONDS = 30.0
 """The time that the first certificate may take: without a person, approval takes milliseconds."""
@@ -37,8 +38,8 @@ class NodeIdentity:
         period = self.client.period()
         return self.authority.exists() and period is not None and period.ends > clock.now()
 
-    async def establish(self, found: FoundCluster, token: BootstrapToken, node: str) -> str:
-        """Get the first certificate with a token, and keep it. Return the pods' ranges of addresses.
+    async def establish(self, found: FoundCluster, token: BootstrapToken, node: str) -> Networking:
+        """Get the first certificate with a token, and keep it. Return the cluster's network.
 
         The key is kept before it is used, so that a request outlives an interruption. Raises ``JoinRefused``.
         """
@@ -48,7 +49,7 @@ class NodeIdentity:
         )
         try:
             await check_name(client, node)
-            ranges = await pod_ranges(client)
+            network = await cluster_networking(client)
             certificate = await first_certificate(client, node, key, APPROVAL_SECONDS)
         finally:
             await client.close()
@@ -56,7 +57,7 @@ class NodeIdentity:
         write_private(self.authority, found.ca_pem)
         self.client.write(certificate, key)
         self._pending_key.unlink(missing_ok=True)
-        return ranges
+        return network
 
     def _key(self) -> bytes:
         try:

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from podling.cluster.directory import DataDirectory, DirectoryUnusable, replace_file
-from podling.machinery.network_ranges import CLUSTER_CIDR, network_ranges
+from podling.machinery.network_ranges import CLUSTER_CIDR, VXLAN, network_ranges
 from podling.node.machine import node_addresses
 from podling.node.runtimes import NodePlan
 
@@ -30,6 +30,8 @@ class JoinedSettings(msgspec.Struct, frozen=True, kw_only=True):
     """The addresses that were last used."""
     cluster_cidr: str = CLUSTER_CIDR
     """The cluster's ranges of pods' addresses, the default family first."""
+    network: str = VXLAN
+    """The way of packets to pods of other machines, as the cluster's."""
     runtime: str = ""
     static_pod_path: str = ""
 
@@ -62,6 +64,7 @@ def node_plan(directory: DataDirectory, settings: JoinedSettings) -> NodePlan:
         address=settings.addresses[0],
         second_address="".join(settings.addresses[1:2]),
         pod_ranges=network_ranges(settings.cluster_cidr).pods,
+        network=settings.network,
         port=KUBELET_PORT,
         static_pod_path=Path(settings.static_pod_path) if settings.static_pod_path else None,
     )

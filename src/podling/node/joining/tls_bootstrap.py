@@ -16,6 +16,7 @@ from podling.api.core_v1 import ConfigMap, Node
 from podling.api.meta_v1 import ObjectMeta
 from podling.client.base import Client, Unreachable
 from podling.machinery import cluster_info
+from podling.machinery.cluster_info import Networking
 from podling.machinery.errors import ApiError, is_already_exists, is_not_found
 from podling.node.joining.key_pairs import key_digest, request_pem
 from podling.node.joining.refusals import JoinRefused, refusal
@@ -46,15 +47,15 @@ async def check_name(client: Client, node: str) -> None:
     )
 
 
-async def pod_ranges(client: Client) -> str:
-    """Return the cluster's ranges of pods' addresses; empty where it does not say. Raises ``JoinRefused``."""
+async def cluster_networking(client: Client) -> Networking:
+    """Return the cluster's network; empty where it does not say. Raises ``JoinRefused``."""
     try:
         found = await client.get(ConfigMap, cluster_info.CONFIGURATION, cluster_info.CONFIGURATION_NAMESPACE)
     except Unreachable as error:
         raise JoinRefused(f"the API server does not answer: {error}") from error
     except ApiError:
-        return ""
-    return cluster_info.pod_ranges(found.data.get(cluster_info.CONFIGURATION_KEY, ""))
+        return Networking()
+    return cluster_info.networking(found.data.get(cluster_info.CONFIGURATION_KEY, ""))
 
 
 async def first_certificate(client: Client, node: str, key: bytes, seconds: float) -> bytes:
