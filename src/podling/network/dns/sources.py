@@ -32,7 +32,7 @@ class Sources:
             if len(self.known) >= KNOWN_MAX:
                 self.known.clear()
                 self.local.clear()
-            found = self.known[ip] = self._is_pod(ip) or self._is_local(ip)
+            found = self.known[ip] = self._is_local(ip) or self._is_pod(ip)
         return found
 
     def _is_local(self, ip: str) -> bool:
