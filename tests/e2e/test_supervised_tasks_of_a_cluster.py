@@ -43,6 +43,14 @@ SHORT_LIVED = {
     "runtime/container-end",
     "kubeconfig",
 }
+POLICY = {
+    "apiVersion": "networking.k8s.io/v1",
+    "kind": "NetworkPolicy",
+    "metadata": {"name": "open"},
+    "spec": {"podSelector": {}, "ingress": [{}]},
+}
+"""With it the node's policies read pods and namespaces."""
+
 FAULTS = [RecursionError("maximum recursion depth exceeded"), OSError(errno.EMFILE, "Too many open files")]
 
 
@@ -88,6 +96,7 @@ async def test_every_task_of_a_cluster_may_fail_once(
 ) -> None:
     tasks = FailingTasks(monkeypatch, fault)
     async with serving(tmp_path) as cluster:
+        await asyncio.to_thread(cluster.apply, POLICY)
         await asyncio.to_thread(assert_works, cluster, "first-runs-failed")
         before = {task for task in tasks.long_lived() if task[0] not in SHORT_LIVED}
         for name, subject in sorted(before):

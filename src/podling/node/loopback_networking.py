@@ -20,12 +20,16 @@ from podling.supervisor import Supervisor
 
 
 class LoopbackNetworking:
-    """The listeners for Services of one node, started and stopped as a whole."""
+    """The listeners for Services of one node, started and stopped as a whole.
 
-    def __init__(self, plan: NodePlan, client: Client, recorder: EventRecorder) -> None:
+    ``addresses`` are the Services' own; None where they cannot be added to this machine.
+    """
+
+    def __init__(
+        self, plan: NodePlan, client: Client, recorder: EventRecorder, addresses: AddedAddresses | None
+    ) -> None:
         self._plan = plan
         self._informers = InformerFactory(client, {Service: without_managers, EndpointSlice: slice_record})
-        addresses = AddedAddresses(plan.service_addresses) if AddedAddresses.are_possible() else None
         is_own = partial(eq, plan.address)
         self._proxy = LoopbackProxy(plan.name, self._informers, recorder, addresses, is_own)
         report_policies(self._informers, plan.name, recorder)

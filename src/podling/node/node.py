@@ -115,9 +115,11 @@ class Node:
 
             networking = NodeNetworking(self.plan, self._client, network, recorder, self._prefer)
         elif self.plan.runtime == "process":
+            from podling.network.loopback.added_addresses import AddedAddresses
             from podling.node.loopback_networking import LoopbackNetworking
 
-            networking = LoopbackNetworking(self.plan, self._client, recorder)
+            added = AddedAddresses(self.plan.service_addresses) if AddedAddresses.are_possible() else None
+            networking = LoopbackNetworking(self.plan, self._client, recorder, added)
         else:
             return
         self._stack.push_async_callback(networking.close)

@@ -105,6 +105,7 @@ async def exchange(servers: Sequence[Server], query: Query, failed: Failed) -> O
     deadline = clock.monotonic() + DEADLINE_SECONDS
     attempts: list[_Attempt] = []
     changed = asyncio.Event()
+    cancelled = False
     try:
         order = [servers[number % len(servers)] for number in range(ATTEMPTS_MAX)] if servers else []
         while clock.monotonic() < deadline:
@@ -124,11 +125,15 @@ async def exchange(servers: Sequence[Server], query: Query, failed: Failed) -> O
         if refused is not None:
             return await _whole(refused, query, failed)
         raise NoAnswer
+    except asyncio.CancelledError:
+        cancelled = True
+        raise
     finally:
-        for server in {each.server for each in attempts if each.response is None and _is_late(each)}:
-            failed(server)
         for attempt in attempts:
             attempt.close()
+        silent = {each.server for each in attempts if each.response is None and _is_late(each)}
+        for server in () if cancelled else silent:
+            failed(server)
 
 
 def _refuses(attempt: _Attempt) -> bool:

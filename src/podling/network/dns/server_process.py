@@ -97,8 +97,8 @@ class ServerProcess:
     async def _close(self) -> None:
         self._server.close()
         self._status.close()
+        await self._tasks.close()  # before the sockets that tasks wait for
         self._control.close()
-        await self._tasks.close()
         self._journal.close()
         for each in self._sockets:
             each.close()

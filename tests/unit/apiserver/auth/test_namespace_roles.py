@@ -55,7 +55,8 @@ async def test_components_have_the_rights_for_their_work(cluster: ControlPlane) 
 
 NAMESPACED = {
     "kube-system": {
-        "extension-apiserver-authentication-reader", "system::leader-locking-kube-controller-manager",
+        "extension-apiserver-authentication-reader", "podling:cluster-dns",
+        "system::leader-locking-kube-controller-manager",
         "system::leader-locking-kube-scheduler", "system:controller:bootstrap-signer",
         "system:controller:cloud-provider", "system:controller:token-cleaner",
     },
