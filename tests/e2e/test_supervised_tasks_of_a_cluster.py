@@ -10,12 +10,15 @@ import asyncio
 import errno
 import os
 import signal
+import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from podling import clock
 from podling.cli.detached import Progress
 from podling.cli.up import _serve
 from podling.cluster.cluster import Cluster
@@ -83,11 +86,17 @@ def assert_works(cluster: RealCluster, name: str) -> None:
     volumes = [{"name": "x", "emptyDir": {}}]
     mounts = {"volumeMounts": [{"name": "x", "mountPath": "/x"}]}
     cluster.apply(shell_pod(name, script, container=mounts, volumes=volumes))
-    cluster.kubectl(
-        "wait", "--for=jsonpath={.status.containerStatuses[0].restartCount}=1", f"pod/{name}", "--timeout=60s"
-    )
+    # Without a watch, whose end may be among the failures.
+    deadline = clock.monotonic() + 90
+    while not restarted(cluster.get("pod", name)):
+        assert clock.monotonic() < deadline, cluster.kubectl("describe", "pod", name)
+        threading.Event().wait(0.2)
     cluster.wait_ready(name)
     cluster.kubectl("delete", "pod", name, "--timeout=30s")
+
+
+def restarted(pod: dict[str, Any]) -> bool:
+    return any(status["restartCount"] for status in pod["status"].get("containerStatuses", ()))
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: type(fault).__name__)
