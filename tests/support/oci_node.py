@@ -87,11 +87,14 @@ class Node:
             self.image = image.id
 
     async def remove(self) -> None:
-        """Take everything down."""
-        for sandbox in await self.runtime.list_sandboxes():
-            await self.runtime.remove_sandbox(sandbox.id)
-        await self.runtime.remove()
-        await self.network.remove()
+        """Take everything down, and close what this process has open: a machine has few inotify instances."""
+        try:
+            for sandbox in await self.runtime.list_sandboxes():
+                await self.runtime.remove_sandbox(sandbox.id)
+            await self.runtime.remove()
+            await self.network.remove()
+        finally:
+            await self.runtime.close()
 
     async def pod(self, **wish: Any) -> Sandbox:
         uid = ids.uid()
@@ -171,6 +174,7 @@ async def node(root: Path, choice: detect.Choice | None = None, **network: Any) 
         await one.start()
         yield one
     finally:
+        await one.runtime.close()
         last = one.again()
         await last.runtime.start()
         await last.remove()
