@@ -10,11 +10,11 @@ from podling.api.discovery_v1 import EndpointSlice
 from podling.client.base import Client
 from podling.client.events import EventRecorder
 from podling.client.informer_factory import InformerFactory
+from podling.client.transforms import without_managed_fields
 from podling.network.loopback.added_addresses import AddedAddresses
 from podling.network.loopback.loopback_proxy import LoopbackProxy
 from podling.network.policy.unenforced import report_policies
 from podling.network.services.endpoint_slices import slice_record
-from podling.node.networking import without_managers
 from podling.node.runtimes import NodePlan
 from podling.supervisor import Supervisor
 
@@ -29,7 +29,9 @@ class LoopbackNetworking:
         self, plan: NodePlan, client: Client, recorder: EventRecorder, addresses: AddedAddresses | None
     ) -> None:
         self._plan = plan
-        self._informers = InformerFactory(client, {Service: without_managers, EndpointSlice: slice_record})
+        self._informers = InformerFactory(
+            client, {Service: without_managed_fields, EndpointSlice: slice_record}
+        )
         is_own = partial(eq, plan.address)
         self._proxy = LoopbackProxy(plan.name, self._informers, recorder, addresses, is_own)
         report_policies(self._informers, plan.name, recorder)

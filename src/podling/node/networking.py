@@ -15,14 +15,13 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from msgspec import structs
-
 from podling.api.core_v1 import Node, ObjectReference, Service
 from podling.api.discovery_v1 import EndpointSlice
 from podling.client.base import Client
 from podling.client.events import EventRecorder
 from podling.client.informer import Transform
 from podling.client.informer_factory import InformerFactory
+from podling.client.transforms import without_managed_fields
 from podling.network.blocks import Blocks
 from podling.network.foreign_firewalls import ForeignRules
 from podling.network.node_blocks import NodeBlocks
@@ -58,8 +57,8 @@ class NodeNetworking:
         self._network = network
         self._recorder = recorder
         transforms: dict[type[Any], Transform[Any]] = {
-            Node: without_managers,
-            Service: without_managers,
+            Node: without_managed_fields,
+            Service: without_managed_fields,
             EndpointSlice: slice_record,
         }
         self.informers = InformerFactory(client, transforms)
@@ -126,8 +125,3 @@ class NodeNetworking:
 
     async def close(self) -> None:
         await self._running.close()
-
-
-def without_managers(obj: Any) -> Any:
-    """Return ``obj`` without ``managedFields``, often its largest part, which nothing here reads."""
-    return structs.replace(obj, metadata=structs.replace(obj.metadata, managed_fields=()))
