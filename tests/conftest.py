@@ -8,6 +8,7 @@ real I/O (contract and end-to-end tests, or a unit test marked
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,7 @@ from hypothesis import HealthCheck, settings
 
 from podling import supervisor
 from podling.sim.loop import VirtualTimeLoop
+from tests.support import own_network
 
 if TYPE_CHECKING:
     from podling.testing import ControlPlane
@@ -31,6 +33,14 @@ LOOPS: dict[str, Callable[[], asyncio.AbstractEventLoop]] = {
 # The suite runs in several processes beside slow end-to-end tests: time says nothing about an example.
 settings.register_profile("shared machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("shared machine")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Separate this process from others of the run, in which clusters have the same addresses and ports."""
+    own_network.enter()
+    if config.option.basetemp:
+        # kubectl remembers what a server offers by the server's address.
+        os.environ["KUBECACHEDIR"] = os.path.join(config.option.basetemp, "kubectl")
 
 
 def pytest_asyncio_loop_factories(

@@ -36,6 +36,7 @@ _NLMSG_DONE = 3
 
 _IFF_UP = 0x1
 _SIOCGIFFLAGS = 0x8913
+_SIOCGIFMTU = 0x8921
 _SIOCGIFINDEX = 0x8933
 
 _IFLA_ADDRESS = 1
@@ -328,6 +329,13 @@ def is_up(name: str) -> bool:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as probe:
         answer = fcntl.ioctl(probe, _SIOCGIFFLAGS, struct.pack("16sH14x", name.encode(), 0))
     return bool(struct.unpack_from("=H", answer, 16)[0] & _IFF_UP)
+
+
+def mtu_of(name: str) -> int:
+    """Return the size of an interface's largest packet, in bytes. Raises ``OSError`` if there is none."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as probe:
+        answer = fcntl.ioctl(probe, _SIOCGIFMTU, struct.pack("16sI12x", name.encode(), 0))
+    return int(struct.unpack_from("=I", answer, 16)[0])
 
 
 def has_address(address: bytes) -> bool:

@@ -35,6 +35,7 @@ from podling.network.conntrack import Conntrack
 from podling.network.gate import OpenGate, PodGate
 from podling.network.generation import generation
 from podling.network.leases import Lease, LeasedPod, Leases, choose_subnet
+from podling.network.netlink import mtu_of
 from podling.network.routes import machine_routes
 from podling.runtime.base import RuntimeFailure, SandboxSpec
 from podling.runtime.failures import remove_all
@@ -424,7 +425,7 @@ def uplink_mtu() -> int:
     for line in Path("/proc/net/route").read_text().splitlines()[1:]:
         fields = line.split()
         if fields[1] == "00000000" and fields[7] == "00000000":
-            return int(Path(f"/sys/class/net/{fields[0]}/mtu").read_text())
+            return mtu_of(fields[0])
     return _MTU_DEFAULT
 
 

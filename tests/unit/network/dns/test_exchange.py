@@ -143,3 +143,10 @@ async def test_server_without_edns_gets_a_plain_question() -> None:
     async with StandIn(old) as server:
         assert shown((await forward(server))[0]) == [f"{NAME}. 60 A 1.2.3.4"]
         assert [bool(options(data)) for data in server.queries] == [True, False]
+
+
+async def test_servers_without_a_way_to_them_cost_no_wait() -> None:
+    began = clock.monotonic()
+    with pytest.raises(NoAnswer):
+        await forward(missing=(Server("255.255.255.255", 53),))
+    assert clock.monotonic() - began < ATTEMPT_SECONDS
