@@ -48,6 +48,7 @@ from podling.kubelet.pods.pod_workers import PodWorkers
 from podling.kubelet.pods.resizer import Resizer
 from podling.kubelet.pods.static_pods import StaticPods
 from podling.kubelet.probes.prober import Prober
+from podling.kubelet.reference_watches import ReferenceWatches
 from podling.kubelet.status.status import Verdict
 from podling.kubelet.status.status_manager import StatusManager
 from podling.kubelet.timed_runtime import TimedRuntime
@@ -123,7 +124,8 @@ class Kubelet:
         deps, directories = self._deps, self._directories
         hooks = HookRunner(deps.runtime, deps.recorder)
         killer = Killer(deps.runtime, deps.recorder, hooks)
-        volumes = VolumeManager(deps, directories)
+        watches = ReferenceWatches(deps.client, self._workers.reference_changed)
+        volumes = VolumeManager(deps, directories, watches)
         files = PodFiles(deps, directories)
         specs = ContainerSpecs(deps, directories, volumes, files)
         return PodServices(
@@ -133,6 +135,7 @@ class Kubelet:
             statuses=StatusManager(deps.client),
             prober=Prober(deps.runtime, deps.recorder),
             images=ImageManager(deps),
+            watches=watches,
             volumes=volumes,
             files=files,
             starter=ContainerStarter(deps, specs, hooks, killer),
@@ -191,6 +194,7 @@ class Kubelet:
 
     async def _close(self) -> None:
         await self._workers.close()
+        await self._services.watches.close()
         await self._services.prober.close()
         await self._services.statuses.close()
 

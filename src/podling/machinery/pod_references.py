@@ -8,7 +8,7 @@ Upstream: ``pkg/api/pod/util.go`` (``VisitPodSecretNames``, ``VisitPodConfigmapN
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Set
 
 from podling.api.core_v1 import Container, EphemeralContainer, Pod, Volume
 
@@ -56,13 +56,26 @@ def named_in(pod: Pod) -> Iterator[Reference]:
     namespace, name, spec = pod.metadata.namespace or "", pod.metadata.name or "", pod.spec
     if spec.service_account_name:
         yield "serviceaccounts", namespace, spec.service_account_name
-    named = [(SECRETS, each.name) for each in spec.image_pull_secrets]
+    yield from ((SECRETS, namespace, each.name) for each in spec.image_pull_secrets if each.name)
     for volume in spec.volumes:
-        named += _of_volume(volume, name)
+        yield from ((resource, namespace, each) for resource, each in _of_volume(volume, name) if each)
+    yield from named_by_variables(pod)
+
+
+def named_by_volumes(pod: Pod, volumes: Set[str]) -> Iterator[Reference]:
+    """Yield the objects that the pod's volumes of these names refer to."""
+    namespace, name = pod.metadata.namespace or "", pod.metadata.name or ""
+    for volume in pod.spec.volumes:
+        if volume.name in volumes:
+            yield from ((resource, namespace, each) for resource, each in _of_volume(volume, name) if each)
+
+
+def named_by_variables(pod: Pod) -> Iterator[Reference]:
+    """Yield the objects that the variables of the pod's containers refer to."""
+    namespace, spec = pod.metadata.namespace or "", pod.spec
     containers: list[Container | EphemeralContainer] = [*spec.init_containers, *spec.containers]
     for container in (*containers, *spec.ephemeral_containers):
-        named += _of_container(container)
-    yield from ((resource, namespace, each) for resource, each in named if each)
+        yield from ((resource, namespace, each) for resource, each in _of_container(container) if each)
 
 
 def _of_volume(volume: Volume, pod: str) -> Iterator[tuple[str, str]]:

@@ -20,6 +20,7 @@ from podling.kubelet.pods.admission import Waiting
 from podling.kubelet.pods.resize import Pending
 from podling.kubelet.pods.resizer import Resizer
 from podling.kubelet.probes.prober import Prober
+from podling.kubelet.reference_watches import ReferenceWatches
 from podling.kubelet.status.status import Verdict
 from podling.kubelet.status.status_manager import StatusManager
 from podling.kubelet.volumes.volume_manager import VolumeManager
@@ -34,6 +35,7 @@ class PodServices(Struct, frozen=True):
     statuses: StatusManager
     prober: Prober
     images: ImageManager
+    watches: ReferenceWatches
     volumes: VolumeManager
     files: PodFiles
     starter: ContainerStarter

@@ -28,13 +28,16 @@ from podling.kubelet.observation import PodObservation
 from podling.kubelet.pod_spec import ephemeral_target, field_path, pod_text
 from podling.kubelet.pods.actions import Held, PodPlan
 from podling.kubelet.pods.collaborators import PodServices
+from podling.kubelet.reference_watches import VARIABLES
 from podling.kubelet.status.container_statuses import WaitingReason, default_waiting
 from podling.kubelet.status.pod_addresses import sorted_addresses
 from podling.kubelet.status.slow_calls import SlowCalls
 from podling.kubelet.status.worker_memory import PodMemory
 from podling.kubelet.volumes.base import VolumeFacts
+from podling.kubelet.volumes.sub_paths import CONFIG_ERROR
 from podling.kubelet.volumes.volume_manager import retry_seconds
 from podling.machinery.durations import go_duration
+from podling.machinery.pod_references import named_by_variables
 from podling.machinery.pods import is_sidecar
 from podling.runtime.base import ContainerState, Sandbox
 from podling.runtime.failures import NotFound, RuntimeFailure
@@ -263,6 +266,13 @@ class PodSync:
             self._note_failure(container, failure, current)
         else:
             memory.waiting.pop(container.name, None)
+        self._follow_variables(pod, memory)
+
+    def _follow_variables(self, pod: Pod, memory: PodMemory) -> None:
+        """Watch what the variables refer to while a container waits for it."""
+        waits = any(why.reason == CONFIG_ERROR for why in memory.waiting.values())
+        references = named_by_variables(pod) if waits else ()
+        self._services.watches.follow(pod.metadata.uid or "", VARIABLES, references, late=True)
 
     def _note_failure(self, container: Container, failure: StartFailure, current: Pass) -> None:
         current.memory.waiting[container.name] = WaitingReason(failure.reason, failure.message)

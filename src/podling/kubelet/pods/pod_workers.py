@@ -122,6 +122,12 @@ class PodWorkers(Mapping[str, PodWorker]):
         if worker is not None:
             worker.removed()
 
+    def reference_changed(self, uid: str, use: str) -> None:
+        """Make a pass over the pod: a ConfigMap or Secret that it uses has come, changed or gone."""
+        worker = self._workers.get(uid)
+        if worker is not None:
+            worker.reference_changed(use)
+
     def _match_mirror(self, key: Key) -> None:
         """Let the mirror pod of this name receive the status of the static pod that it mirrors.
 

@@ -37,6 +37,7 @@ from podling.kubelet.pods.worker_state import (
     advance,
     remaining,
 )
+from podling.kubelet.reference_watches import VOLUMES
 from podling.kubelet.status.phase import TERMINAL_PHASES
 from podling.kubelet.status.status import Verdict, rejected_status
 from podling.kubelet.volumes.volume_manager import retry_seconds
@@ -72,6 +73,8 @@ class PodWorker:
         self._due: datetime | None = None
         self._refresh_at: datetime | None = None
         """The time of the next comparison of volumes with their sources; None before the first."""
+        self._sources_changed = False
+        """True if a source of the volumes has changed since they were last compared."""
         self._ending_since: datetime | None = None
         """The moment when the end was first demanded, from which its grace period counts."""
         self._shown: tuple[Mapping[str, str], Mapping[str, str]] | None = None
@@ -115,6 +118,12 @@ class PodWorker:
 
     def wake(self) -> None:
         """Make another pass: something may have changed."""
+        self._wake.set()
+
+    def reference_changed(self, use: str) -> None:
+        """Make another pass, which compares the volumes with their sources if they use what changed."""
+        if use == VOLUMES:
+            self._sources_changed = True
         self._wake.set()
 
     def report_probe(self) -> None:
@@ -251,6 +260,7 @@ class PodWorker:
         self._schedule(plan.wake_at, now)
 
     async def _refresh_volumes(self, current: Pass) -> None:
+        self._sources_changed = False
         await self._sync.set_up_volumes(current, refresh=True)
         self._plan_refresh()
 
@@ -303,7 +313,7 @@ class PodWorker:
         """Return whether volumes are missing, or their sources may have changed."""
         labels, annotations = self.record.pod.metadata.labels, self.record.pod.metadata.annotations
         shown, self._shown = self._shown, (labels, annotations)
-        due = self._refresh_at is None or now >= self._refresh_at
+        due = self._refresh_at is None or now >= self._refresh_at or self._sources_changed
         return due or not self.record.memory.volumes_ready or shown not in (None, self._shown)
 
     def _schedule(self, wake_at: datetime | None, now: datetime) -> None:

@@ -2,7 +2,8 @@
 
 The files lie in a directory of their own, to which the symbolic link ``..data`` points; every name that
 users see is a link through ``..data``. A change writes a new directory and replaces that one link,
-which is atomic. Unchanged content is left alone (``pkg/volume/util/atomic_writer.go``).
+which is atomic. Unchanged content is left alone (``pkg/volume/util/atomic_writer.go``). Unlike upstream's, a
+file that does not change keeps its inode while others in the volume change.
 """
 
 from __future__ import annotations
@@ -69,7 +70,7 @@ def write_payload(directory: Path, payload: Payload, group: int | None = None) -
     fresh.chmod(0o755)
     try:
         for path, file in payload.items():
-            _write(fresh, path, file, group)
+            _write(fresh, path, file, group, current)
         if group is not None:
             _give_to_group(fresh, group)
     except BaseException:
@@ -100,33 +101,44 @@ def _holds(current: Path, payload: Payload, group: int | None) -> bool:
         {Path(path) for path in payload}
     ):
         return False
-    for path, file in payload.items():
-        found = current / path
-        try:
-            status = found.stat()
-        except (FileNotFoundError, NotADirectoryError):
-            return False
-        if group is None and status.st_mode & 0o777 != file.mode & 0o777:
-            return False
-        if status.st_size != len(file.data) or found.read_bytes() != file.data:
-            return False
-    return True
+    return all(_is(current / path, file, group) for path, file in payload.items())
 
 
-def _write(root: Path, path: str, file: FileProjection, group: int | None) -> None:
+def _is(found: Path, file: FileProjection, group: int | None) -> bool:
+    """Return whether a published file has this content and these rights."""
+    try:
+        status = found.lstat()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    if not stat.S_ISREG(status.st_mode) or status.st_mode & 0o777 != _mode(file, group) & 0o777:
+        return False
+    if group is not None and status.st_gid != group:
+        return False
+    if file.user is not None and status.st_uid != file.user:
+        return False
+    return status.st_size == len(file.data) and found.read_bytes() == file.data
+
+
+def _mode(file: FileProjection, group: int | None) -> int:
+    return file.mode if group is None else file.mode | 0o440
+
+
+def _write(root: Path, path: str, file: FileProjection, group: int | None, current: Path | None) -> None:
+    """Write one file; link the one that is published already if it is the same."""
     target = root / path
     here = root
     for part in Path(path).parts[:-1]:
         here = here / part
         here.mkdir(mode=0o755, exist_ok=True)
+    if current is not None and _is(current / path, file, group):
+        os.link(current / path, target)
+        return
     target.write_bytes(file.data)
-    mode = file.mode
     if group is not None:
         os.chown(target, -1, group)
-        mode |= 0o440
     if file.user is not None:
         os.chown(target, file.user, -1)
-    target.chmod(mode)
+    target.chmod(_mode(file, group))
 
 
 def _give_to_group(fresh: Path, group: int) -> None:

@@ -21,6 +21,7 @@ from podling.kubelet.deps import KubeletDeps
 from podling.kubelet.directories import Directories
 from podling.kubelet.failures import StaleVolume, VolumeFailure, os_text
 from podling.kubelet.pod_spec import containers_with_kind
+from podling.kubelet.reference_watches import VOLUMES, ReferenceWatches
 from podling.kubelet.references import References
 from podling.kubelet.volumes.base import Mounted, VolumeFacts, VolumePlugin, VolumeTools
 from podling.kubelet.volumes.claims import ClaimVolume
@@ -32,6 +33,7 @@ from podling.kubelet.volumes.mounts import container_mounts
 from podling.kubelet.volumes.projected import ProjectedVolume
 from podling.kubelet.volumes.sub_paths import sub_path
 from podling.kubelet.volumes.tokens import Tokens
+from podling.machinery.pod_references import named_by_volumes
 from podling.runtime.base import Mount
 from podling.runtime.image_service import Image
 
@@ -63,10 +65,11 @@ def _variable_volumes(container: Container) -> set[str]:
 class VolumeManager:
     """The volumes of all pods of one node."""
 
-    def __init__(self, deps: KubeletDeps, directories: Directories) -> None:
+    def __init__(self, deps: KubeletDeps, directories: Directories, watches: ReferenceWatches) -> None:
         self._deps = deps
         self._directories = directories
-        tools = VolumeTools(deps, directories, References(deps.client))
+        self._watches = watches
+        tools = VolumeTools(deps, directories, References(watches))
         self._tokens = Tokens(deps.client)
         self._plugins: dict[str, VolumePlugin] = {
             "empty_dir": EmptyDir(tools),
@@ -88,6 +91,8 @@ class VolumeManager:
         uid = pod.metadata.uid or ""
         held = self._mounted.setdefault(uid, {})
         names = mounted_volumes(pod)
+        if self._deps.config.write_files:
+            self._watches.follow(uid, VOLUMES, named_by_volumes(pod, names))
         todo = [
             volume
             for volume in pod.spec.volumes
@@ -107,6 +112,9 @@ class VolumeManager:
             elif isinstance(outcome, BaseException):
                 failures.append(outcome)
                 self._report_failure(pod, volume, outcome)
+        if not self._deps.config.write_files:  # nothing to keep up to date, only to wait for
+            missing = named_by_volumes(pod, names) if failures else ()
+            self._watches.follow(uid, VOLUMES, missing, late=True)
         if not failures:
             return
         if all(volume.name in held for volume in todo):
@@ -166,6 +174,7 @@ class VolumeManager:
     async def tear_down(self, uid: str) -> None:
         """Tear down the pod's volumes and remove its directory. Raises ``OSError``."""
         self._mounted.pop(uid, None)
+        self._watches.forget(uid)
         self._tokens.forget(uid)
         if not self._deps.config.write_files:
             return

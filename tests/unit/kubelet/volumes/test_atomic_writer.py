@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import tempfile
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -70,6 +73,57 @@ def test_unchanged_files_are_left_alone(tmp_path: Path) -> None:
     before = os.readlink(tmp_path / "..data")
     assert not write_payload(tmp_path, files(a="1"))
     assert os.readlink(tmp_path / "..data") == before
+
+
+def test_file_keeps_its_inode_while_others_change(tmp_path: Path) -> None:
+    write_payload(tmp_path, files(a="1", deep__b="2", c="3"))
+    inodes = {name: (tmp_path / name).stat().st_ino for name in ("a", "deep/b")}
+    assert write_payload(tmp_path, files(a="1", deep__b="2", c="4"))
+    assert {name: (tmp_path / name).stat().st_ino for name in inodes} == inodes
+    assert (tmp_path / "c").read_text() == "4"
+
+
+def test_reader_in_a_tight_loop_sees_each_update_whole_or_not_at_all(tmp_path: Path) -> None:
+    """Every file has the number of its update on many lines; all files of one ``..data`` have the same."""
+    names = ("a", "deep/b", "c")
+
+    def payload(number: int) -> dict[str, FileProjection]:
+        return {name: FileProjection(f"{number}\n".encode() * 3000) for name in names}
+
+    def numbers(directory: int) -> set[int]:
+        return {int(line) for name in names for line in read_at(directory, name).split()}
+
+    ended, seen = threading.Event(), [0]
+
+    def read() -> None:
+        while not ended.is_set():
+            directory = os.open(tmp_path / "..data", os.O_PATH | os.O_DIRECTORY)
+            try:
+                (number,) = numbers(directory)
+            except FileNotFoundError:
+                continue  # a newer update has replaced it meanwhile
+            finally:
+                os.close(directory)
+            assert number >= seen[-1]
+            seen.append(number)
+
+    write_payload(tmp_path, payload(0))
+    with ThreadPoolExecutor() as pool:
+        reading = pool.submit(read)
+        try:
+            for number in itertools.count(1):
+                write_payload(tmp_path, payload(number))
+                if len(set(seen)) > 50 or reading.done():
+                    break
+        finally:
+            ended.set()
+        reading.result()
+
+
+def read_at(directory: int, name: str) -> bytes:
+    descriptor = os.open(name, os.O_RDONLY, dir_fd=directory)
+    with os.fdopen(descriptor, "rb") as file:
+        return file.read()
 
 
 def test_changed_mode_is_published(tmp_path: Path) -> None:

@@ -72,7 +72,7 @@ async def test_a_config_map_that_changes_changes_the_files(node: SimNode) -> Non
     await node.create(with_volume({"configMap": {"name": "settings"}}))
     await node.pass_time(1)
     await node.client.update(structs.replace(created, data={"key": "new", "more": "x"}))
-    await node.pass_time(120)
+    await node.pass_time(0.5)
     path = await volume(node, "configmap")
     assert {name: (path / name).read_text() for name in ("key", "more")} == {"key": "new", "more": "x"}
 
@@ -88,17 +88,62 @@ async def test_a_pod_waits_for_its_config_map(node: SimNode) -> None:
     assert ready["PodReadyToStartContainers"] == "False"
     recorded = 'FailedMount: MountVolume.SetUp failed for volume "files" : configmap "settings" not found'
     assert recorded in await node.events()
+    await node.pass_time(600)  # the intervals between tries have grown to two minutes
     await config_map(node, key="value")
-    await node.pass_time(20)
+    await node.pass_time(0.5)
     assert (await node.get()).status.phase == "Running"
 
 
-async def test_an_optional_secret_may_be_missing(node: SimNode) -> None:
-    await node.create(with_volume({"secret": {"secretName": "absent", "optional": True}}))
+async def test_pod_without_files_starts_once_its_config_map_is_there(
+    cluster: ControlPlane, tmp_path: Path
+) -> None:
+    """A node without files (a simulated one) keeps nothing up to date, and waits nevertheless."""
+    async with sim_node(cluster, tmp_path, Scenario()) as node:
+        await node.create(with_volume({"configMap": {"name": "settings"}}))
+        await node.pass_time(600)
+        assert (await node.get()).status.phase == "Pending"
+        await config_map(node, key="value")
+        await node.pass_time(0.5)
+        assert (await node.get()).status.phase == "Running"
+
+
+async def test_pod_waits_for_a_key_of_its_secret(node: SimNode) -> None:
+    items = [{"key": "password", "path": "hidden"}]
+    metadata = ObjectMeta(name="login", namespace="default")
+    created = await node.client.create(Secret(metadata=metadata, data={"user": "eA=="}))
+    await node.create(with_volume({"secret": {"secretName": "login", "items": items}}))
+    await node.pass_time(600)
+    text = 'MountVolume.SetUp failed for volume "files" : references non-existent secret key: password'
+    assert f"FailedMount: {text}" in await node.events()
+    await node.client.update(structs.replace(created, data={"password": "eA=="}))
+    await node.pass_time(0.5)
+    assert (await node.get()).status.phase == "Running"
+
+
+async def test_an_optional_secret_may_be_missing_and_come_later(node: SimNode) -> None:
+    await node.create(with_volume({"secret": {"secretName": "late", "optional": True}}))
     await node.pass_time(1)
     assert (await node.get()).status.phase == "Running"
     path = await volume(node, "secret")
     assert [found.name for found in path.iterdir() if not found.name.startswith("..")] == []
+    metadata = ObjectMeta(name="late", namespace="default")
+    await node.client.create(Secret(metadata=metadata, data={"key": "eA=="}))
+    await node.pass_time(0.5)
+    assert (path / "key").read_text() == "x"
+
+
+async def test_files_of_a_deleted_config_map_stay(node: SimNode) -> None:
+    await config_map(node, key="value")
+    await node.create(with_volume({"configMap": {"name": "settings"}}))
+    await node.pass_time(1)
+    await node.client.delete(ConfigMap, "settings", "default")
+    await node.pass_time(1)
+    path = await volume(node, "configmap")
+    assert (path / "key").read_text() == "value"
+    await config_map(node, key="again")
+    await node.pass_time(0.5)
+    assert (path / "key").read_text() == "again"
+    assert (await node.get()).status.phase == "Running"
 
 
 async def test_downward_api_files_show_fields_of_the_pod(node: SimNode) -> None:
@@ -333,11 +378,14 @@ async def test_missing_references_of_variables_are_events(node: SimNode) -> None
     assert status.state.waiting.reason == "CreateContainerConfigError"
     assert status.state.waiting.message == 'configmap "settings" not found'
     assert 'Failed: Error: configmap "settings" not found' in await node.events()
-    await config_map(node, other="x")
-    await node.pass_time(20)
+    created = await config_map(node, other="x")
+    await node.pass_time(0.5)
     (status,) = (await node.get()).status.container_statuses
     assert status.state.waiting is not None
     assert status.state.waiting.message == "couldn't find key key in ConfigMap default/settings"
+    await node.client.update(structs.replace(created, data={"key": "x"}))
+    await node.pass_time(0.5)
+    assert (await node.get()).status.phase == "Running"
 
 
 def test_failed_volumes_are_retried_at_growing_intervals() -> None:
