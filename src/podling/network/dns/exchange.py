@@ -145,7 +145,7 @@ def _is_late(attempt: _Attempt) -> bool:
 
 
 async def _next(changed: asyncio.Event, attempts: list[_Attempt], most: int, deadline: float) -> None:
-    """Wait until an attempt has changed, or it is time for the next one; not at all where neither can come."""
+    """Wait until an attempt has changed, or it is time for the next one, unless neither can come."""
     if attempts[-1].failed and (len(attempts) < most or all(each.failed for each in attempts)):
         return
     left = deadline - clock.monotonic()
