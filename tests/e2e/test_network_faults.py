@@ -1,8 +1,10 @@
 """Faults of two nodes' network at random, beside live connections.
 
-Control plane, node and DNS are killed, links cut, rules deleted. Connections that pods keep to a Service must
-survive all of it, as they do with kube-proxy: their translation is the kernel's. A while after each fault
-every server is reached from everywhere, names are resolved, and no address belongs to two pods.
+Control plane, node and DNS are killed, links cut, rules deleted, machines restarted. Connections that pods
+keep to a Service must survive all of it but the restart of a machine at one of their ends, as they do with
+kube-proxy: their translation is the kernel's. A while after each fault every server is reached from
+everywhere, names are resolved, no address belongs to two pods, and the pods of a machine have restarted as
+often as the machine.
 
 ``PODLING_NETWORK_FAULTS`` is the number of rounds, ``PODLING_NETWORK_FAULTS_SEED`` decides about them.
 """
@@ -11,6 +13,7 @@ from __future__ import annotations
 
 import os
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator
 from random import Random  # noqa: TID251 (seeded)
 
@@ -19,8 +22,9 @@ import pytest
 from podling import clock
 from tests.e2e.conftest import missing_for_containers
 from tests.support.machines import Machine, missing
-from tests.support.service_ground import FAMILIES, Ground, Probe, service_ground, talk_service, talker
+from tests.support.service_ground import FAMILIES, Ground, Probe, answer_every_refusal, service_ground
 from tests.support.service_ways import CASES, NODES, POSITIONS, Expected, Position, Way, expected, is_possible
+from tests.support.talkers import Talkers
 
 pytestmark = [
     pytest.mark.e2e,
@@ -30,7 +34,7 @@ pytestmark = [
     pytest.mark.skipif(bool(missing()), reason=missing()),
 ]
 
-ROUNDS = int(os.environ.get("PODLING_NETWORK_FAULTS", "7"))
+ROUNDS = int(os.environ.get("PODLING_NETWORK_FAULTS", "10"))
 SEED = os.environ.get("PODLING_NETWORK_FAULTS_SEED", "0")
 REACHABLE_SECONDS = 15.0
 PROGRAM = "podling.network.dns.server_process"
@@ -38,10 +42,14 @@ RESOLVING = "import socket; print(socket.gethostbyname('plain.default.svc.cluste
 
 
 class Faults:
-    """The faults, each by a method. A fault is over when its method returns."""
+    """The faults, each by a method. A fault is over when its method returns.
+
+    ``restarts`` counts the restarts of each machine, by the number of its node.
+    """
 
     def __init__(self, ground: Ground, random: Random) -> None:
         self._ground, self._random = ground, random
+        self.restarts: Counter[int] = Counter()
 
     def control_plane_is_killed(self) -> None:
         """The first node runs in the same process."""
@@ -75,6 +83,29 @@ class Faults:
             if name.startswith("pvx-"):
                 machine.run("ip", "link", "delete", name)
 
+    def machine_of_the_control_plane_restarts(self) -> None:
+        self._restart(1)
+        self._pass_time(2)
+        self._ground.cluster.up()
+
+    def machine_of_a_joined_node_restarts(self) -> None:
+        self._restart(2)
+        self._pass_time(2)
+        self._ground.joined.join()
+
+    def all_machines_restart(self) -> None:
+        self._restart(1)
+        self._restart(2)
+        self._ground.cluster.up()
+        self._ground.joined.join()
+
+    def _restart(self, node: int) -> None:
+        """Restart the machine of a node. What the test had set in its kernel is set again."""
+        machine = self._ground.machines[node - 1]
+        self._ground.machines.restart(machine)
+        answer_every_refusal(machine)
+        self.restarts[node] += 1
+
     def _delete_table(self, suffix: str) -> None:
         machine = self._machine()
         for line in machine.run("nft", "list", "tables").splitlines():
@@ -98,6 +129,9 @@ FAULTS: tuple[Callable[[Faults], None], ...] = (
     Faults.rules_of_services_are_deleted,
     Faults.rules_of_tunnels_are_deleted,
     Faults.tunnel_is_deleted,
+    Faults.machine_of_the_control_plane_restarts,
+    Faults.machine_of_a_joined_node_restarts,
+    Faults.all_machines_restart,
 )
 
 
@@ -111,27 +145,34 @@ def ground(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ground]:
 
 def test_connections_survive_faults_and_everything_is_reached_soon(ground: Ground) -> None:
     random = Random(SEED)
-    faults = Faults(ground, random)
-    talkers = [f"talker-{node}-{family}" for node in NODES for family in FAMILIES]
-    ground.cluster.apply(talk_service())
-    for name in talkers:
-        _, node, family = name.split("-")
-        ground.cluster.apply(talker(name, int(node), ground.address("talk", family)))
-    ground.cluster.kubectl("wait", "--for=condition=Ready", *(f"pod/{name}" for name in talkers))
+    faults, talkers = Faults(ground, random), Talkers(ground)
     # Each kind of fault comes once before any comes again.
     order = [fault for _ in range(-(-ROUNDS // len(FAULTS))) for fault in random.sample(FAULTS, len(FAULTS))]
+    waits = []
     for number, fault in enumerate(order[:ROUNDS]):
+        before = Counter(faults.restarts)
+        print(f"round {number}: {fault.__name__}, ", end="", flush=True)
         fault(faults)
-        seconds = _reached(ground)
-        print(f"round {number}: {fault.__name__}, all reached after {seconds:.1f} s", flush=True)
-        found = [
-            each["ip"] for pod in ground.cluster.get("pods")["items"] for each in pod["status"]["podIPs"]
-        ]
-        assert len(found) == len(set(found)), f"an address belongs to two pods: {sorted(found)}"
-        for name in talkers:
-            log = ground.cluster.kubectl("logs", name)
-            assert "broken" not in log, f"round {number}, {fault.__name__}: {name}: {log}"
-            assert log.count("connected") == 1, f"{name}: {log}"
+        waits.append(_reached(ground))
+        print(f"all reached after {waits[-1]:.1f} s", flush=True)
+        _check_pods(ground, faults.restarts)
+        talkers.check(frozenset(faults.restarts - before), f"round {number}, {fault.__name__}")
+    print(
+        f"{len(waits)} rounds, {faults.restarts.total()} restarts of machines: all reached after "
+        f"{max(waits):.1f} s at most, {sum(waits) / len(waits):.1f} s on average; "
+        f"{talkers.ended} connections ended with their machines, no other broke"
+    )
+
+
+def _check_pods(ground: Ground, restarts: Counter[int]) -> None:
+    """Check that no address is assigned twice, and that containers restarted with their machines only."""
+    pods = ground.cluster.get("pods")["items"]
+    found = [each["ip"] for pod in pods for each in pod["status"]["podIPs"]]
+    assert len(found) == len(set(found)), f"an address belongs to two pods: {sorted(found)}"
+    for pod in pods:
+        name, (status,) = pod["metadata"]["name"], pod["status"]["containerStatuses"]
+        if name.startswith(("server-", "pod-")):
+            assert status["restartCount"] == restarts[int(name[-1])], f"{name}: {pod['status']}"
 
 
 def _reached(ground: Ground) -> float:

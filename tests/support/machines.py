@@ -3,8 +3,8 @@ its own.
 
 A machine shares the kernel, the disk below ``/tmp`` and the cgroups with this machine (cgroups carry the
 name of the cluster). Its own are: interfaces, addresses, routes and nftables rules; ``/run``,
-``/var/lib/podling``, ``/sys`` and ``/proc``; the host name; the numbers of its processes. So ``podling up``
-runs in one as on a machine of its own.
+``/var/lib/podling``, ``/sys`` and ``/proc``; the host name; the numbers of its processes; the boot id. So
+``podling up`` runs in one as on a machine of its own. ``Machine.restart`` keeps its disk below ``/tmp`` only.
 
 Each machine is a process that holds its namespaces and waits for the end of its standard input, as the
 first process of its process namespace. When the test ends, also by SIGKILL, that input ends; the kernel then
@@ -27,7 +27,7 @@ from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 from pathlib import Path
 
-from tests.support.clusters import Done, RealCluster, command
+from tests.support.clusters import PODLING, Done, RealCluster, command
 
 NETWORK = IPv4Network("192.168.177.0/24")
 NETWORK6 = IPv6Network("fd77:0:0:177::/64")
@@ -47,6 +47,8 @@ mount --rbind /run/cgroup /sys/fs/cgroup
 umount -l /run/cgroup
 rmdir /run/cgroup
 """
+
+_BOOT_ID = "/proc/sys/kernel/random/boot_id"
 
 
 def missing() -> str:
@@ -124,7 +126,23 @@ class Machine:
         self.directory = directory
         directory.mkdir(parents=True, exist_ok=True)
         self.mtu = mtu
-        self._namespaces = Namespaces(("--mount", "--uts"), f"{_MOUNTS}\nhostname {self.name}")
+        self._boots = 0
+        self._hardware_address = f"02:00:00:00:b0:{number:02x}"
+        self._namespaces = self._boot()
+
+    def _boot(self) -> Namespaces:
+        """Start the machine, with another boot id than before."""
+        self._boots += 1
+        boot = f"00000000-0000-4000-8000-{self.number:04x}{self._boots:08x}"
+        identity = f"echo {boot} >/run/boot_id\nmount --bind /run/boot_id {_BOOT_ID}\nhostname {self.name}"
+        return Namespaces(("--mount", "--uts"), f"{_MOUNTS}\n{identity}")
+
+    def restart(self, switch: Namespaces) -> None:
+        """Lose all processes, mounts, interfaces and rules at once, as in a power failure; then boot."""
+        self.close()
+        command(switch.enter_network("ip", "link", "delete", port_of(self)))  # the kernel does it, but later
+        self._namespaces = self._boot()
+        self.connect(switch)
 
     @property
     def pid(self) -> int:
@@ -156,7 +174,7 @@ class Machine:
         _must(
             switch.enter_network("ip", "-batch", "-"),
             f"link add {port} mtu {self.mtu} type veth "
-            f"peer name {INTERFACE} mtu {self.mtu} netns {self.pid}\n"
+            f"peer name {INTERFACE} address {self._hardware_address} mtu {self.mtu} netns {self.pid}\n"
             f"link set {port} master switch up\n",
         )
         self.run(
@@ -268,6 +286,10 @@ class Machines:
         wish = [*base, "replace", *device, "netem", "delay", f"{milliseconds}ms"]
         return command(self._switch.enter_network(*wish)).code == 0
 
+    def restart(self, machine: Machine) -> None:
+        """Restart a machine, which has lost all but its disk."""
+        machine.restart(self._switch)
+
     def on_switch(self, *arguments: str) -> str:
         """Run a command where the switch is; return its output."""
         return _must(self._switch.enter_network(*arguments))
@@ -314,7 +336,10 @@ class MachineCluster(RealCluster):
     def __init__(self, machine: Machine, runtime: str = "oci", *options: str) -> None:
         super().__init__(machine.directory / "data", runtime, "--port", "0", *options)
         self.machine = machine
-        self.program = machine.command(*self.program)
+
+    def podling(self, *arguments: str, timeout: float = 120) -> Done:
+        self.program = self.machine.command(*PODLING)  # another one after a restart of the machine
+        return super().podling(*arguments, timeout=timeout)
 
     def kubectl_command(self, *arguments: str) -> list[str]:
         return self.machine.command(*super().kubectl_command(*arguments))

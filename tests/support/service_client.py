@@ -4,9 +4,9 @@ The client reads a list of ``[family, protocol, host, port, count]`` from its in
 times, all at once, and prints for each the list of its answers: ``name source``, ``refused``, ``silence``, or
 ``stopped`` where the own kernel refuses to send.
 ``hold HOST PORT`` keeps a connection to the server's next port, over which it sends a number twenty times a
-second, each after the answer to the one before; it prints a line when the connection breaks, and when an
-answer took longer than a second. Run with ``serve NAME PORT``, ``ask SECONDS`` or ``hold HOST PORT``. The
-program needs the standard library only.
+second, each after the answer to the one before; it prints the name of the server, and a line when the
+connection breaks, and when an answer took longer than a second. Run with ``serve NAME PORT``,
+``ask SECONDS`` or ``hold HOST PORT``. The program needs the standard library only.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def serve(name: str, port: int) -> None:
     packets.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
     packets.bind(("::", port))
     threading.Thread(target=_answer_packets, args=(packets, name), daemon=True).start()
-    threading.Thread(target=_serve_lines, args=(port + 1,), daemon=True).start()
+    threading.Thread(target=_serve_lines, args=(name, port + 1), daemon=True).start()
     while True:
         connection, client = listener.accept()
         with connection:
@@ -42,15 +42,16 @@ def _answer_packets(packets: socket.socket, name: str) -> None:
         packets.sendto(_words(name, client[0]), client)
 
 
-def _serve_lines(port: int) -> None:
+def _serve_lines(name: str, port: int) -> None:
     listener = socket.create_server(("::", port), family=socket.AF_INET6, dualstack_ipv6=True, backlog=512)
     while True:
         connection, _ = listener.accept()
-        threading.Thread(target=_echo, args=(connection,), daemon=True).start()
+        threading.Thread(target=_echo, args=(connection, name), daemon=True).start()
 
 
-def _echo(connection: socket.socket) -> None:
+def _echo(connection: socket.socket, name: str) -> None:
     with connection, suppress(OSError):
+        connection.sendall(name.encode())
         while data := connection.recv(100):
             connection.sendall(data)
 
@@ -68,7 +69,7 @@ def hold(host: str, port: int) -> None:
 def _talk(host: str, port: int) -> None:
     with socket.create_connection((host, port), timeout=5) as connection:
         connection.settimeout(60)
-        print("connected", flush=True)
+        print(f"connected to {connection.recv(100).decode()}", flush=True)
         number = 0
         while True:
             sent, number = time.monotonic(), number + 1

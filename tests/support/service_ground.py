@@ -54,7 +54,7 @@ class Ground:
     def build(self) -> None:
         """Start everything. The kernels answer every refused connection, by default only some."""
         for machine in self.machines:
-            machine.run("sh", "-ec", EVERY_REFUSAL)
+            answer_every_refusal(machine)
         for node in NODES:
             self.cluster.apply(_pod(f"server-{node}", node, f"serve server-{node} {PORT}"))
             self.cluster.apply(_pod(f"pod-{node}", node, ""))
@@ -114,6 +114,11 @@ class Ground:
         machine = self.machine_of(position) if name == "client" else self.machines[int(name[-1]) - 1]
         shown = json.loads(machine.run("ip", "-json", "address"))
         return {each["local"] for device in shown for each in device["addr_info"]}
+
+
+def answer_every_refusal(machine: Machine) -> None:
+    """Let the kernel of a machine answer every refused connection."""
+    machine.run("sh", "-ec", EVERY_REFUSAL)
 
 
 PROGRAM = Path(service_client.__file__).read_text()

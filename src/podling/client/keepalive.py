@@ -9,9 +9,9 @@ from __future__ import annotations
 import socket
 from typing import Any
 
-IDLE_SECONDS, INTERVAL_SECONDS, QUESTIONS = 15, 5, 3
+IDLE_SECONDS, INTERVAL_SECONDS, QUESTIONS = 5, 5, 5
 """The kernel probes after so long a silence, then so often and so many times (client-go pings after 30 s, and
-waits for 15 s)."""
+waits for 15 s). A machine that has restarted knows nothing of the connection: it refuses the first probe."""
 UNACKNOWLEDGED_MILLISECONDS = 30_000
 """The time that the peer has to acknowledge what was sent."""
 

@@ -14,4 +14,5 @@ def test_kernel_probes_silent_peers() -> None:
         options = (socket.TCP_KEEPIDLE, socket.TCP_KEEPINTVL, socket.TCP_KEEPCNT)
         idle, interval, probes = (found.getsockopt(socket.IPPROTO_TCP, option) for option in options)
         assert idle + interval * probes <= 30
+        assert max(idle, interval) <= 5, "a peer that restarted refuses the first probe"
         assert found.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT) <= 30_000
