@@ -111,17 +111,24 @@ _parse_lenient = json.JSONDecoder(parse_constant=_refuse_constant).decode
 _encode, _decode = msgspec.json.Encoder().encode, msgspec.json.Decoder().decode
 
 
+_SPACE = b" \t\r\n"
+
+
 def _read_plainly(data: bytes) -> Any:
-    """The value of JSON as Go's clients write it: compact, and every key once. None for all other data.
+    """The value of JSON as most clients write it: no escapes, and every key once. None for all other data.
 
     Such a text is what its value is written as, so that nothing can have been lost or changed in reading it.
+    Go's clients write no space, Python's do: without any space, also that in strings, both texts still have
+    the same tokens in the same order.
     """
     text = data.rstrip(b"\n")
     try:
         value = _decode(text)
-        return value if _encode(value) == text else None
+        written = _encode(value)
     except (ValueError, RecursionError):
         return None
+    same = written == text or written.translate(None, _SPACE) == text.translate(None, _SPACE)
+    return value if same else None
 
 
 def _read_json(data: bytes, refused: Callable[[str], ApiError], kind: str = "") -> Body:

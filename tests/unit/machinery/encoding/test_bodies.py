@@ -139,15 +139,24 @@ def compact(value: Any) -> str:
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
 
 
-@given(plain, st.sampled_from([json.dumps, compact, lambda value: compact(value) + "\n"]))
+def indented(value: Any) -> str:
+    return json.dumps(value, indent="\t", ensure_ascii=False)
+
+
+@given(plain, st.sampled_from([json.dumps, compact, indented, lambda value: compact(value) + "\n"]))
+@example({"a b": 1, "ab": " "}, indented)
 def test_json_is_read_as_it_was_written(value: Any, write: Callable[[Any], str]) -> None:
     found = read_body(write(value).encode(errors="replace")).value
     assert repr(found) == repr(json.loads(write(value).encode(errors="replace"))), "types are told apart, too"
 
 
-@given(st.lists(st.tuples(st.sampled_from(["a", "b", '":', "\\"]), plain), max_size=4))
-def test_a_key_that_comes_twice_is_found_in_compact_json(pairs: list[tuple[str, Any]]) -> None:
-    text = "{" + ",".join(f"{compact(key)}:{compact(value)}" for key, value in pairs) + "}"
+@given(
+    st.lists(st.tuples(st.sampled_from(["a", "b", " a", "a\t", '":', "\\"]), plain), max_size=4),
+    st.sampled_from(["", " ", "\r\n"]),
+)
+def test_a_key_that_comes_twice_is_found_with_any_space(pairs: list[tuple[str, Any]], space: str) -> None:
+    members = (f"{compact(key)}:{space}{compact(value)}" for key, value in pairs)
+    text = "{" + f",{space}".join(members) + "}"
     body = read_body(text.encode(errors="replace"))
     repeated = {key for key, _ in pairs if [each for each, _ in pairs].count(key) > 1}
     assert len(body.duplicates) == len(repeated)
