@@ -53,7 +53,7 @@ def test_pods_of_every_machine_reach_each_other_also_after_restarts(cluster: Joi
     everyone_reaches_everyone(control, addresses)
     for node in control.get("nodes")["items"]:
         (found,) = [each for each in node["status"]["conditions"] if each["type"] == "NetworkUnavailable"]
-        assert (found["status"], found["reason"]) == ("False", "PodNetworkReady")
+        assert (found["status"], found["reason"]) == ("False", "RouteCreated")
     for _ in range(2):
         control.kill()
         control.up()

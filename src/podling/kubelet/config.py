@@ -26,6 +26,9 @@ class KubeletConfig(Struct, frozen=True, kw_only=True):
     hostname: str = ""
     """The node's hostname; empty: the node's name."""
     provider_id: str = ""
+    network_unavailable: bool = False
+    """Register the node with the condition NetworkUnavailable: another component sets it to False once there
+    is a way to the pods of other nodes."""
     capacity: Mapping[str, str] = field(default_factory=dict)
     """Resources of the node; each replaces the detected amount."""
     system_reserved: Mapping[str, str] = field(default_factory=dict)

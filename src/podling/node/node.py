@@ -88,6 +88,7 @@ class Node:
             cgroup_root=f"/podling-{plan.identity}",
             node_addresses=plan.addresses,
             node_annotations=self._annotations,
+            network_unavailable=own_network is not None,
             port=port,
             write_files=plan.runtime != "sim",
             static_pod_path=plan.static_pod_path,

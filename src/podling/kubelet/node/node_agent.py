@@ -69,11 +69,9 @@ class NodeAgent:
         """Return the node as last written or read; before that, as it will register itself."""
         if self._node is not None:
             return self._node
-        config = self._deps.config
-        planned = initial_node(self._deps.node_name, self._hostname, self._machine, config)
-        status = node_status(
-            planned.status, self._machine, config, self._hostname, NodeHealth(), (), clock.now()
-        )
+        config, now = self._deps.config, clock.now()
+        planned = initial_node(self._deps.node_name, self._hostname, self._machine, config, now)
+        status = node_status(planned.status, self._machine, config, self._hostname, NodeHealth(), (), now)
         return structs.replace(planned, status=status)
 
     def node_updated(self, node: Node) -> None:
@@ -161,7 +159,7 @@ class NodeAgent:
         """Return the node in the API, registered by the kubelet if it may. Raises ``ApiError``."""
         client, name = self._deps.client, self._deps.node_name
         config = self._deps.config
-        planned = initial_node(name, self._hostname, self._machine, config)
+        planned = initial_node(name, self._hostname, self._machine, config, clock.now())
         try:
             node = await client.get(Node, name)
         except ApiError as error:

@@ -130,8 +130,8 @@ def node_labels(machine: Machine, config: KubeletConfig, hostname: str) -> dict[
     }
 
 
-def initial_node(name: str, hostname: str, machine: Machine, config: KubeletConfig) -> Node:
-    """Return the node for its registration, without conditions."""
+def initial_node(name: str, hostname: str, machine: Machine, config: KubeletConfig, now: datetime) -> Node:
+    """Return the node for its registration, without the kubelet's own conditions."""
     return Node(
         metadata=ObjectMeta(
             name=name,
@@ -139,6 +139,20 @@ def initial_node(name: str, hostname: str, machine: Machine, config: KubeletConf
             annotations={ATTACH_DETACH_ANNOTATION: "true", **config.node_annotations},
         ),
         spec=NodeSpec(provider_id=config.provider_id, taints=config.register_with_taints),
+        status=NodeStatus(conditions=(_no_route(now),) if config.network_unavailable else ()),
+    )
+
+
+def _no_route(now: datetime) -> NodeCondition:
+    """Return the condition of a node whose routes another component makes (upstream: cloud providers)."""
+    moment = seconds_precision(now)
+    return NodeCondition(
+        type="NetworkUnavailable",
+        status="True",
+        reason="NoRouteCreated",
+        message="Node created without a route",
+        last_heartbeat_time=moment,
+        last_transition_time=moment,
     )
 
 

@@ -1,8 +1,9 @@
 """The node's condition ``NetworkUnavailable``: whether its pods reach those of other nodes.
 
 While it is True, the node lifecycle controller taints the node with
-``node.kubernetes.io/network-unavailable``, and no new pods come. Reasons and messages are our own, as every
-network's are; the type is Kubernetes'.
+``node.kubernetes.io/network-unavailable``, and no new pods come. The kubelet registers the node with it; this
+module ends it. Reasons are those of Kubernetes' route controller (``cloud-provider/controllers/route``), the
+messages of problems our own.
 """
 
 from __future__ import annotations
@@ -21,9 +22,9 @@ from podling.machinery.errors import ApiError
 logger = logging.getLogger(__name__)
 
 TYPE = "NetworkUnavailable"
-READY = "PodNetworkReady"
-READY_MESSAGE = "The network of the node's pods is ready"
-NOT_READY = "PodNetworkNotReady"
+READY = "RouteCreated"
+READY_MESSAGE = "RouteController created a route"
+NOT_READY = "NoRouteCreated"
 
 
 def condition_for(node: Node, problem: str, now: datetime) -> NodeCondition | None:

@@ -16,14 +16,18 @@ from podling.api.core_v1 import Namespace, Node
 from podling.client.base import Unreachable
 from podling.client.local import LocalClient
 from podling.client.requests import Backend, Target, User
+from podling.controllers.nodes.node_lifecycle import NodeLifecycleController
+from podling.controllers.nodes.taints import NETWORK_UNAVAILABLE
 from podling.kubelet.config import KubeletConfig
 from podling.kubelet.node.machine import Machine
 from podling.kubelet.node.node_agent import NodeAgent
 from podling.kubelet.node.node_status import NodeHealth
 from podling.machinery.errors import service_unavailable
+from podling.network.overlay.node_condition import NetworkCondition
 from podling.runtime.base import RuntimeStatus
 from podling.runtime.sim import SimRuntime
 from podling.testing import ControlPlane
+from tests.support.control_loops import running
 from tests.support.kubelet_node import NODE, SimNode, pod
 
 LEASES = "kube-node-lease"
@@ -151,3 +155,30 @@ async def test_node_that_was_marked_as_silent_is_ready_soon_after_its_lease(
 
 
 FRESH = {"uid": None, "resource_version": None, "deletion_timestamp": None, "creation_timestamp": None}
+
+
+async def test_node_without_a_route_gets_no_pods_until_it_has_one(
+    cluster: ControlPlane, tmp_path: Path
+) -> None:
+    """The taint comes with the registration, so that it is there before the node is Ready."""
+    config = KubeletConfig(write_files=False, network_unavailable=True)
+    async with running(cluster.client, NodeLifecycleController):
+        node = SimNode(cluster, SimRuntime(), config, tmp_path)
+        healthy = NodeHealth(runtime=RuntimeStatus(name="sim", version="1"))
+        agent = NodeAgent(node.deps, Machine(), NODE, lambda: healthy)
+        task = asyncio.create_task(agent.run())
+        await agent.ready.wait()
+        await cluster.advance(seconds=1)
+        found = await cluster.client.get(Node, NODE)
+        shown = {each.type: (each.status, each.reason, each.message) for each in found.status.conditions}
+        assert shown["NetworkUnavailable"] == ("True", "NoRouteCreated", "Node created without a route")
+        assert shown["Ready"][0] == "True"
+        assert [each.key for each in found.spec.taints] == [NETWORK_UNAVAILABLE]
+        await NetworkCondition(cluster.client).write(found, "")
+        await cluster.advance(seconds=1)
+        found = await cluster.client.get(Node, NODE)
+        shown = {each.type: (each.status, each.reason, each.message) for each in found.status.conditions}
+        assert shown["NetworkUnavailable"] == ("False", "RouteCreated", "RouteController created a route")
+        assert found.spec.taints == ()
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)

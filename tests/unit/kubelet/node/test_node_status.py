@@ -148,7 +148,7 @@ def test_registration_reconciles_default_labels_and_the_annotation_only() -> Non
     config = KubeletConfig(
         node_labels={"disk": "ssd"}, register_with_taints=(Taint(key="a", effect="NoSchedule"),)
     )
-    planned = initial_node("node-1", "box", MACHINE, config)
+    planned = initial_node("node-1", "box", MACHINE, config, NOW)
     metadata = ObjectMeta(
         name="node-1", labels={"kubernetes.io/os": "plan9", "team": "blue"}, annotations={"note": "mine"}
     )
@@ -162,7 +162,7 @@ def test_registration_reconciles_default_labels_and_the_annotation_only() -> Non
 
 
 def test_node_registers_with_its_labels_annotation_and_hostname() -> None:
-    found = initial_node("node-1", "box", MACHINE, KubeletConfig(node_labels={"disk": "ssd"}))
+    found = initial_node("node-1", "box", MACHINE, KubeletConfig(node_labels={"disk": "ssd"}), NOW)
     assert found.metadata.labels == {
         "beta.kubernetes.io/arch": "amd64",
         "beta.kubernetes.io/os": "linux",

@@ -22,12 +22,12 @@ def node(*conditions: NodeCondition) -> Node:
 def test_network_is_available_unless_there_is_a_problem() -> None:
     found = condition_for(node(), "", NOW)
     assert found is not None
-    assert (found.type, found.status, found.reason) == ("NetworkUnavailable", "False", "PodNetworkReady")
+    assert (found.type, found.status, found.reason) == ("NetworkUnavailable", "False", "RouteCreated")
     assert found.last_transition_time == NOW
     assert condition_for(node(found), "", LATER) is None
     broken = condition_for(node(found), "no way", LATER)
     assert broken is not None
-    assert (broken.status, broken.reason, broken.message) == ("True", "PodNetworkNotReady", "no way")
+    assert (broken.status, broken.reason, broken.message) == ("True", "NoRouteCreated", "no way")
     assert broken.last_transition_time == LATER
 
 
