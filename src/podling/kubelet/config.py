@@ -63,6 +63,8 @@ class KubeletConfig(Struct, frozen=True, kw_only=True):
     container_log_max_files: int = 5
     """A container's log files, the current one included; at least 2."""
     pod_pids_limit: int = -1
+    user_namespaces_ids_per_pod: int = 65536
+    """The users and groups of a pod with ``hostUsers: false``; a multiple of 65,536."""
     serialize_image_pulls: bool = True
     max_parallel_image_pulls: int = 0
     """The limit of parallel pulls, if pulls are parallel; 0: no limit."""

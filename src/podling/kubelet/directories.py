@@ -3,6 +3,7 @@
     <root>/pods/<uid>/volumes/<plugin>/<volume>      volumes as containers see them
     <root>/pods/<uid>/containers/<container>/        termination messages
     <root>/pods/<uid>/etc-hosts, resolv.conf         managed files
+    <root>/pods/<uid>/userns                         the IDs of a pod with users of its own
     <root>/logs/<namespace>_<name>_<uid>/<container>/<attempt>.log
 
 A pod's directory belongs to its UID, so a new pod of the same name never sees an old one's files.
@@ -54,6 +55,10 @@ class Directories(Struct, frozen=True):
 
     def resolv_conf(self, uid: str) -> Path:
         return self.pod(uid) / "resolv.conf"
+
+    def user_namespace(self, uid: str) -> Path:
+        """Return the file of the node's IDs that a pod's users have."""
+        return self.pod(uid) / "userns"
 
     def managed_bytes(self, uid: str) -> int:
         """Return the disk use of a pod's managed files, into which its containers may write."""

@@ -30,6 +30,7 @@ from podling.kubelet.containers.images import ImageManager
 from podling.kubelet.containers.pod_files import PodFiles
 from podling.kubelet.containers.service_links import service_variables
 from podling.kubelet.containers.termination import Killer
+from podling.kubelet.containers.user_namespaces import UserNamespaces
 from podling.kubelet.deps import KubeletDeps
 from podling.kubelet.directories import Directories
 from podling.kubelet.eviction.eviction_manager import EvictionManager
@@ -137,6 +138,7 @@ class Kubelet:
             images=ImageManager(deps),
             watches=watches,
             volumes=volumes,
+            users=UserNamespaces(deps.runtime, directories, deps.config),
             files=files,
             starter=ContainerStarter(deps, specs, hooks, killer),
             killer=killer,

@@ -27,6 +27,13 @@ class PortMapping(Struct, frozen=True, kw_only=True):
     host_ip: str = ""
 
 
+class IdRange(Struct, frozen=True, kw_only=True):
+    """IDs of the node, which a pod's users and groups 0 to ``count`` - 1 are outside of the pod."""
+
+    first: int
+    count: int = 65536
+
+
 class NamespaceOptions(Struct, frozen=True, kw_only=True):
     """The namespaces that the pod shares with the node, and the PID namespace of its containers."""
 
@@ -34,6 +41,8 @@ class NamespaceOptions(Struct, frozen=True, kw_only=True):
     host_pid: bool = False
     host_ipc: bool = False
     share_processes: bool = False
+    users: IdRange | None = None
+    """The users of a pod with a user namespace of its own; None: the node's."""
 
 
 class LinuxResources(Struct, frozen=True, kw_only=True):
@@ -90,6 +99,8 @@ class Sandbox(Struct, frozen=True, kw_only=True):
     ips: tuple[str, ...] = ()
     """The pod's addresses, first the primary one; empty with host networking."""
     host_network: bool = False
+    users: IdRange | None = None
+    """The users of a pod with a user namespace of its own."""
     labels: dict[str, str] = field(default_factory=dict)
     annotations: dict[str, str] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
@@ -110,6 +121,7 @@ def sandbox_of(
         created_at=now,
         ips=ips,
         host_network=spec.namespaces.host_network,
+        users=spec.namespaces.users,
         labels=spec.labels,
         annotations=spec.annotations,
         warnings=warnings,
@@ -271,6 +283,16 @@ class ContainerStats(Struct, frozen=True, kw_only=True):
     writable_layer_bytes: int = 0
 
 
+class RuntimeHandler(Struct, frozen=True, kw_only=True):
+    """One way to run a pod, which RuntimeClasses name; ``""`` is the one of pods without a class."""
+
+    name: str = ""
+    recursive_read_only_mounts: bool = False
+    user_namespaces: bool = False
+    why_no_user_namespaces: str = ""
+    """The reason, for users; empty where the runtime has none."""
+
+
 class RuntimeStatus(Struct, frozen=True, kw_only=True):
     """The readiness of the runtime to run pods. Messages name what is missing, for the Ready condition."""
 
@@ -280,6 +302,7 @@ class RuntimeStatus(Struct, frozen=True, kw_only=True):
     runtime_message: str = ""
     network_ready: bool = True
     network_message: str = ""
+    handlers: tuple[RuntimeHandler, ...] = (RuntimeHandler(),)
 
 
 class ProbeAnswer(Struct, frozen=True):

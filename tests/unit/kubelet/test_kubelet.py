@@ -96,15 +96,6 @@ async def test_pod_fails_with_its_container(node: SimNode) -> None:
     assert condition(found, "Ready") == "False PodFailed"
 
 
-async def test_pod_with_its_own_users_gets_no_sandbox(node: SimNode) -> None:
-    await node.create(pod(hostUsers=False))
-    await node.pass_time(10)
-    assert (await node.get()).status.phase == "Pending"
-    assert await node.runtime.list_sandboxes() == ()
-    refused = "FailedCreatePodSandBox: Failed to create pod sandbox: "
-    assert any(recorded.startswith(refused) for recorded in await node.events())
-
-
 async def test_a_crashing_container_backs_off(node: SimNode) -> None:
     await node.create(pod(script={"runs": [{"seconds": 0, "exitCode": 1}]}))
     restarts = []

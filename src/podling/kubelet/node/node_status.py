@@ -19,6 +19,8 @@ from podling.api.core_v1 import (
     NodeCondition,
     NodeDaemonEndpoints,
     NodeFeatures,
+    NodeRuntimeHandler,
+    NodeRuntimeHandlerFeatures,
     NodeSpec,
     NodeStatus,
     NodeSwapStatus,
@@ -193,8 +195,24 @@ def node_status(
         conditions=_conditions(before.conditions, health, now),
         daemon_endpoints=NodeDaemonEndpoints(kubelet_endpoint=DaemonEndpoint(port=port)),
         features=NodeFeatures(supplemental_groups_policy=True),
+        runtime_handlers=_runtime_handlers(health.runtime),
         images=node_images(images),
         node_info=_node_info(machine, health.runtime),
+    )
+
+
+def _runtime_handlers(runtime: RuntimeStatus | None) -> tuple[NodeRuntimeHandler, ...]:
+    """Return the ways in which the runtime runs pods, by name."""
+    handlers = runtime.handlers if runtime is not None else ()
+    return tuple(
+        NodeRuntimeHandler(
+            name=handler.name,
+            features=NodeRuntimeHandlerFeatures(
+                recursive_read_only_mounts=handler.recursive_read_only_mounts,
+                user_namespaces=handler.user_namespaces,
+            ),
+        )
+        for handler in sorted(handlers, key=lambda handler: handler.name)
     )
 
 

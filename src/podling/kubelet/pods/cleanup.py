@@ -83,5 +83,6 @@ async def remove_everything(services: PodServices, pod: Pod) -> None:
     for sandbox in observed.sandboxes:
         await runtime.stop_sandbox(sandbox.id)
         await runtime.remove_sandbox(sandbox.id)
+    services.users.release(uid)
     if services.deps.config.write_files or not isinstance(runtime, KeepsLogs):
         await blocking_for_pod(uid, services.directories.remove_logs, uid)

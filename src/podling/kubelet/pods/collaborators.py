@@ -13,6 +13,7 @@ from podling.kubelet.containers.container_start import ContainerStarter
 from podling.kubelet.containers.images import ImageManager
 from podling.kubelet.containers.pod_files import PodFiles
 from podling.kubelet.containers.termination import Killer
+from podling.kubelet.containers.user_namespaces import UserNamespaces
 from podling.kubelet.deps import KubeletDeps
 from podling.kubelet.directories import Directories
 from podling.kubelet.observation import Observer
@@ -37,6 +38,7 @@ class PodServices(Struct, frozen=True):
     images: ImageManager
     watches: ReferenceWatches
     volumes: VolumeManager
+    users: UserNamespaces
     files: PodFiles
     starter: ContainerStarter
     killer: Killer

@@ -90,6 +90,7 @@ class Housekeeper:
             for sandbox in observed.sandboxes:
                 await runtime.remove_sandbox(sandbox.id)
             await self._services.volumes.tear_down(uid)
+            self._services.users.release(uid)
         except (RuntimeFailure, OSError) as error:
             logger.warning("orphaned pod %s could not be removed: %s", uid, error)
         finally:
@@ -105,6 +106,7 @@ class Housekeeper:
                 continue
             try:
                 await self._services.volumes.tear_down(uid)
+                self._services.users.release(uid)
                 await blocking_for_pod(uid, self._services.directories.remove_logs, uid)
             except OSError as error:
                 logger.warning("the directory of pod %s could not be removed: %s", uid, error)

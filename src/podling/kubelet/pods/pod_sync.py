@@ -212,16 +212,15 @@ class PodSync:
 
     async def _create_sandbox(self, plan: PodPlan, current: Pass) -> Sandbox | None:
         services, pod = self._services, current.pod
-        if pod.spec.host_users is False:
-            self._sandbox_failed(current, "the runtime does not support user namespaces")
-            return None
         lack = await missing_handler(services.deps, pod)
         if lack:
             self._sandbox_failed(current, lack)
             return None
         hostname = services.node().hostname
         try:
-            spec = sandbox_spec(pod, plan.attempt, services.deps.config, services.directories, hostname)
+            users = await services.users.users_of(pod)
+            config, directories = services.deps.config, services.directories
+            spec = sandbox_spec(pod, plan.attempt, config, directories, hostname, users)
             async with self._calls(plan.starts, current).watch("RunPodSandbox"):
                 sandbox = await self._runtime.run_sandbox(spec)
         except (RuntimeFailure, HostnameTooLong) as error:

@@ -23,6 +23,7 @@ from podling.runtime.base import (
     ContainerEventType,
     ContainerSpec,
     ContainerState,
+    IdRange,
     LinuxResources,
     NotFound,
     RuntimeFailure,
@@ -35,7 +36,13 @@ from podling.runtime.oci.host import Host, birth
 from podling.runtime.oci.prepare import Prepared, prepare
 from podling.runtime.oci.proc_mounts import check_made_mounts, mounts_on_proc
 from podling.runtime.oci.records import ContainerRecord, Records, SandboxRecord
-from podling.runtime.oci.rootfs import sub_path_places, unmount_everything_under, unmount_sub_paths
+from podling.runtime.oci.rootfs import (
+    mapped_places,
+    sub_path_places,
+    unmount_everything_under,
+    unmount_sources,
+)
+from podling.runtime.oci.stdio import give_stdio
 from podling.runtime.oci.threads import in_thread, wait_for_end
 from podling.runtime.signals import signal_number
 
@@ -131,8 +138,8 @@ class Containers:
         report(self._host, record, ContainerEventType.CREATED)
         return container_id
 
-    async def start(self, container_id: str) -> None:
-        """Run a created container's process."""
+    async def start(self, container_id: str, users: IdRange | None = None) -> None:
+        """Run a created container's process; ``users`` are those of a pod with a user namespace."""
         async with self._locks.of(container_id):
             record = self.need(container_id)
             if record.state is not ContainerState.CREATED:
@@ -140,12 +147,13 @@ class Containers:
             try:
                 record = await self._make(record)
                 self._check_mounts(record)
+                give_stdio(record, users)
                 await self._release(record)
             except BaseException as error:
                 await self._failed(record, error)
                 raise
             self.records.note(replace(record, state=ContainerState.RUNNING, started_at=clock.now()))
-            await self._drop_sub_paths(record)
+            await self._drop_sources(record)
         report(self._host, record, ContainerEventType.STARTED)
 
     async def _make(self, record: ContainerRecord) -> ContainerRecord:
@@ -189,15 +197,15 @@ class Containers:
             return
         await commands.run(host.engine_command("start", record.id), hide=host.engine.hide_unified)
 
-    async def _drop_sub_paths(self, record: ContainerRecord) -> None:
-        """Take the parts of volumes off the node, which nothing needs once the container has its own."""
+    async def _drop_sources(self, record: ContainerRecord) -> None:
+        """Take the sources of binds off the node, which nothing needs once the container has its mounts."""
         bundle = self._host.bundle(record.id)
-        if not sub_path_places(bundle).exists():
+        if not (sub_path_places(bundle).exists() or mapped_places(bundle).exists()):
             return
         try:
-            await in_thread(lambda: unmount_sub_paths(bundle))
+            await in_thread(lambda: unmount_sources(bundle))
         except OSError as error:
-            logger.warning("container %s: a subPath stays mounted until its removal: %s", record.id, error)
+            logger.warning("container %s: sources of its mounts stay until its removal: %s", record.id, error)
 
     async def _failed(self, record: ContainerRecord, error: BaseException) -> None:
         """A start that failed leaves an exited container that says why. One that was given up before the
@@ -209,7 +217,7 @@ class Containers:
         if isinstance(error, asyncio.CancelledError) and not ran:
             self.ends.undone(record)
             return
-        await self._drop_sub_paths(record)
+        await self._drop_sources(record)
         code, text = error_messages.START_ERROR_CODE, str(error) or type(error).__name__
         if isinstance(error, conmon.CreateFailure):
             text, code = error_messages.start_failure(text, self._command(record))

@@ -25,11 +25,12 @@ import msgspec
 from podling import ids
 from podling.cancellation import cancel_and_settle, run_to_end
 from podling.files.trees import remove_tree
-from podling.runtime.base import ExecTimeout, RuntimeFailure, Streams
+from podling.runtime.base import ExecTimeout, IdRange, RuntimeFailure, Streams
 from podling.runtime.oci import commands, error_messages, linux
 from podling.runtime.oci.console import Console
 from podling.runtime.oci.host import Host, birth
 from podling.runtime.oci.records import ContainerRecord
+from podling.runtime.oci.stdio import stdio_owner
 from podling.runtime.oci.threads import in_thread, wait_for_end
 
 DRAIN_SECONDS = 2.0
@@ -47,11 +48,12 @@ async def exec_in_container(
     io: Streams,
     *,
     tty: bool = False,
+    users: IdRange | None = None,
     timeout: float | None = None,
 ) -> int:
     """Run ``command``; returns its exit code. Raises ``ExecTimeout``, or ``RuntimeFailure`` if it cannot
-    be run at all."""
-    running = _Exec(host, record, command, io, tty=tty)
+    be run at all. ``users`` are those of a pod with a user namespace."""
+    running = _Exec(host, record, command, io, tty=tty, users=users)
     try:
         async with asyncio.timeout(timeout):
             return await running.run()
@@ -65,7 +67,14 @@ class _Exec:
     """One run of one command."""
 
     def __init__(
-        self, host: Host, record: ContainerRecord, command: Sequence[str], io: Streams, *, tty: bool
+        self,
+        host: Host,
+        record: ContainerRecord,
+        command: Sequence[str],
+        io: Streams,
+        *,
+        tty: bool,
+        users: IdRange | None,
     ) -> None:
         self._host = host
         self._record = record
@@ -82,6 +91,7 @@ class _Exec:
         self._standard = (subprocess.DEVNULL, subprocess.DEVNULL, subprocess.DEVNULL)
         self._size: tuple[int, int] | None = None
         self._terminal = -1
+        self._owner = stdio_owner(record, users)
         self._console = Console(self._place) if tty and host.engine.name == "crun" else None
 
     async def run(self) -> int:
@@ -209,6 +219,9 @@ class _Exec:
         self._ours |= {output, errors}
         self._theirs |= {stdout, stderr}
         self._standard = (stdin, stdout, stderr)
+        if self._owner is not None:
+            for descriptor in self._theirs:
+                os.fchown(descriptor, *self._owner)
         return feed, output, errors
 
     @staticmethod

@@ -17,14 +17,15 @@ from __future__ import annotations
 import logging
 import os
 import stat
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from podling.files.beneath import path_of
 from podling.files.trees import remove_tree, walk
 from podling.runtime.failures import RuntimeFailure
 from podling.runtime.oci import linux
+from podling.runtime.oci.mounting import id_maps
 from podling.runtime.oci.rootfs import unmount_everything_under
 
 logger = logging.getLogger(__name__)
@@ -51,9 +52,9 @@ def share(state: Path, paths: Sequence[str]) -> None:
             place_of(state, path).mkdir(parents=True, exist_ok=True)
         os.chmod(top, 0o711)
         try:
-            with _nobodys_namespace() as namespace:
+            with id_maps.user_namespace(f"{_UNUSED_ID} {_UNUSED_ID} 1\n") as namespace:
                 for path in paths:
-                    linux.mount_unowned(path, place_of(state, path), namespace)
+                    id_maps.mount_unowned(path, place_of(state, path), namespace)
         except OSError as error:
             logger.info("ID-mapped mounts of %s cannot be had here: %s", ", ".join(paths), error)
             unmount_everything_under(top)
@@ -99,13 +100,3 @@ def private_paths(top: Path) -> list[tuple[str, bool]]:
         if status.st_mode & needed != needed:
             found.append((f"{path_of(directory)}/{name}", is_directory))
     return sorted(found)
-
-
-@contextmanager
-def _nobodys_namespace() -> Iterator[int]:
-    """Hold a user namespace that maps one ID that nothing has. Raises ``OSError``."""
-    descriptor = linux.user_namespace(f"{_UNUSED_ID} {_UNUSED_ID} 1\n")
-    try:
-        yield descriptor
-    finally:
-        os.close(descriptor)

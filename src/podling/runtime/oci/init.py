@@ -25,6 +25,7 @@ from podling.runtime.oci import commands
 from podling.runtime.oci.host import Host, birth, exiting, open_process
 from podling.runtime.oci.records import SandboxRecord
 from podling.runtime.oci.sandbox import pin
+from podling.runtime.oci.spec import id_mappings
 from podling.runtime.oci.threads import in_thread, wait_for_end
 from podling.runtime.platform import architecture
 
@@ -86,6 +87,9 @@ def _config(record: SandboxRecord, rootfs: Path, host: Host) -> dict[str, Any]:
     if not record.namespaces.host_network:
         kinds.append({"type": "network", "path": str(place.namespace("net"))})
         kinds.append({"type": "uts", "path": str(place.namespace("uts"))})
+    users = record.namespaces.users
+    if users is not None:
+        kinds.insert(0, {"type": "user", "path": str(place.namespace("user"))})
     return {
         "ociVersion": "1.0.2",
         "process": {
@@ -102,6 +106,7 @@ def _config(record: SandboxRecord, rootfs: Path, host: Host) -> dict[str, Any]:
             "cgroupsPath": f"{record.cgroup}/{record.id}",
             "namespaces": kinds,
             "resources": {"devices": [{"allow": False, "access": "rwm"}]},
+            **(id_mappings(users) if users is not None else {}),
         },
     }
 
@@ -115,6 +120,11 @@ async def start_init(host: Host, record: SandboxRecord) -> SandboxRecord:
         for name in ("dev", "proc"):
             (rootfs / name).mkdir(parents=True)
         os.chmod(bundle, 0o711)
+        if record.namespaces.users is not None:
+            # The OCI runtime makes device nodes there as the pod's root user.
+            root = record.namespaces.users.first
+            for place in (rootfs, rootfs / "dev", rootfs / "proc"):
+                os.chown(place, root, root)
         (rootfs / "pause").write_bytes(program(architecture()))
         os.chmod(rootfs / "pause", 0o755)
         config = bundle / "config.json"

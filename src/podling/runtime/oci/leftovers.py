@@ -10,6 +10,7 @@ from pathlib import Path
 from podling.files.trees import remove_tree
 from podling.runtime.base import RuntimeFailure
 from podling.runtime.oci.host import Host
+from podling.runtime.oci.mounting import id_maps
 from podling.runtime.oci.rootfs import mount_rootfs, unmount_all, unmount_everything_under
 from podling.runtime.oci.sandbox import Place, remove_place
 
@@ -54,6 +55,15 @@ def check_overlay(host: Host) -> None:
     finally:
         remove_tree(trial)
         remove_tree(target)
+
+
+def check_users(host: Host) -> str:
+    """Return why pods cannot have users of their own on this machine; empty if they can."""
+    trial = host.root / "trial"
+    try:
+        return id_maps.lack(trial)
+    finally:
+        remove_tree(trial)
 
 
 def clean(

@@ -10,8 +10,11 @@ from __future__ import annotations
 import ctypes
 import errno
 import os
+import platform
 import signal
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 MS_RDONLY = 0x1
@@ -21,7 +24,9 @@ MS_NOEXEC = 0x8
 MS_BIND = 0x1000
 MS_REC = 0x4000
 MS_PRIVATE = 0x40000
+MS_SLAVE = 0x80000
 MNT_DETACH = 0x2
+MOUNT_ATTR_RDONLY, MOUNT_ATTR_NOSUID, MOUNT_ATTR_NODEV, MOUNT_ATTR_IDMAP = 1, 2, 4, 0x100000
 
 CLONE_FS = 0x00000200
 CLONE_NEWNS = 0x00020000
@@ -41,13 +46,13 @@ _SYS_OPEN_TREE = 428
 _SYS_MOVE_MOUNT = 429
 _SYS_OPENAT2 = 437
 _SYS_MOUNT_SETATTR = 442
+_SYS_SETRESUID = 147 if platform.machine() == "aarch64" else 117
 _OPEN_TREE_CLONE = 1
 _MOVE_MOUNT_F_EMPTY_PATH = 4
-_MOUNT_ATTR_RDONLY, _MOUNT_ATTR_NOSUID, _MOUNT_ATTR_NODEV, _MOUNT_ATTR_IDMAP = 1, 2, 4, 0x100000
 _AT_FDCWD, _AT_EMPTY_PATH, _AT_RECURSIVE = -100, 0x1000, 0x8000
 
 _STACK = 64 << 10
-_HOLDER_SECONDS = 2
+_HOLDER_SECONDS = 10
 
 _libc = ctypes.CDLL(None, use_errno=True)
 _libc.mount.argtypes = (
@@ -101,14 +106,12 @@ class _MountAttributes(ctypes.Structure):
     )
 
 
-def mount_unowned(source: str | Path, target: str | Path, user_namespace: int) -> None:
-    """Bind ``source`` with all mounts below it at ``target``, read-only, its owners mapped by a namespace.
+def open_tree(source: str | Path, about: str) -> int:
+    """Return a descriptor of a copy of the mount at ``source`` with all mounts below it.
 
-    open_tree(2), mount_setattr(2), move_mount(2) (Linux 5.12). ``EINVAL`` for a file system that has no
-    ID-mapped mounts.
+    open_tree(2) with OPEN_TREE_CLONE (Linux 5.2). The copy is nowhere until it is moved to a place.
     """
-    about = os.fspath(target)
-    tree = _check(
+    return _check(
         _libc.syscall(
             ctypes.c_long(_SYS_OPEN_TREE),
             ctypes.c_int(_AT_FDCWD),
@@ -117,33 +120,48 @@ def mount_unowned(source: str | Path, target: str | Path, user_namespace: int) -
         ),
         about,
     )
-    try:
-        wanted = _MOUNT_ATTR_RDONLY | _MOUNT_ATTR_NOSUID | _MOUNT_ATTR_NODEV | _MOUNT_ATTR_IDMAP
-        attributes = _MountAttributes(wanted, 0, MS_PRIVATE, user_namespace)
-        _check(
-            _libc.syscall(
-                ctypes.c_long(_SYS_MOUNT_SETATTR),
-                ctypes.c_int(tree),
-                ctypes.c_char_p(b""),
-                ctypes.c_uint(_AT_EMPTY_PATH | _AT_RECURSIVE),
-                ctypes.byref(attributes),
-                ctypes.c_size_t(ctypes.sizeof(attributes)),
-            ),
-            about,
-        )
-        _check(
-            _libc.syscall(
-                ctypes.c_long(_SYS_MOVE_MOUNT),
-                ctypes.c_int(tree),
-                ctypes.c_char_p(b""),
-                ctypes.c_int(_AT_FDCWD),
-                ctypes.c_char_p(os.fsencode(target)),
-                ctypes.c_uint(_MOVE_MOUNT_F_EMPTY_PATH),
-            ),
-            about,
-        )
-    finally:
-        os.close(tree)
+
+
+def set_mount_attributes(
+    tree: int,
+    attributes: int,
+    about: str,
+    *,
+    propagation: int = 0,
+    user_namespace: int = 0,
+    below: bool = False,
+) -> None:
+    """mount_setattr(2) on an open mount (Linux 5.12), ``below``: and on all mounts below it.
+
+    ``MOUNT_ATTR_IDMAP`` maps owners by ``user_namespace``; ``EINVAL`` for a file system that cannot.
+    """
+    wanted = _MountAttributes(attributes, 0, propagation, user_namespace)
+    _check(
+        _libc.syscall(
+            ctypes.c_long(_SYS_MOUNT_SETATTR),
+            ctypes.c_int(tree),
+            ctypes.c_char_p(b""),
+            ctypes.c_uint(_AT_EMPTY_PATH | (_AT_RECURSIVE if below else 0)),
+            ctypes.byref(wanted),
+            ctypes.c_size_t(ctypes.sizeof(wanted)),
+        ),
+        about,
+    )
+
+
+def move_mount(tree: int, target: str | Path) -> None:
+    """move_mount(2): attach an open copy of a mount at ``target``."""
+    _check(
+        _libc.syscall(
+            ctypes.c_long(_SYS_MOVE_MOUNT),
+            ctypes.c_int(tree),
+            ctypes.c_char_p(b""),
+            ctypes.c_int(_AT_FDCWD),
+            ctypes.c_char_p(os.fsencode(target)),
+            ctypes.c_uint(_MOVE_MOUNT_F_EMPTY_PATH),
+        ),
+        os.fspath(target),
+    )
 
 
 def unmount(target: str | Path, *, detach: bool = True) -> None:
@@ -161,24 +179,31 @@ def setns(descriptor: int, flags: int = 0) -> None:
     _check(_libc.setns(descriptor, flags), "setns")
 
 
-def user_namespace(id_map: str) -> int:
-    """Return a descriptor of a new user namespace, whose users and groups ``id_map`` maps.
+def cloned_sleeper(flags: int) -> int:
+    """Return the PID of a new process in new namespaces; the caller kills and reaps it.
 
-    clone(2): the kernel gives a new one to a new process only, for the caller has threads. That process
-    executes nothing but ``sleep`` of the C library, in a copy of our memory, and ends at once: even if we
-    are killed meanwhile it soon lets go of what it inherited.
+    clone(2): the kernel gives a new user namespace to a new process only, for the caller has threads. That
+    process executes nothing but ``sleep`` of the C library, in a copy of our memory, and ends by itself: even
+    if we are killed meanwhile it soon lets go of what it inherited.
     """
     stack = ctypes.create_string_buffer(_STACK)
     top = (ctypes.addressof(stack) + _STACK) & ~15
     sleep = ctypes.cast(_libc.sleep, ctypes.c_void_p)
-    holder = _check(_libc.clone(sleep, top, CLONE_NEWUSER | signal.SIGCHLD, _HOLDER_SECONDS), "clone")
+    return _check(_libc.clone(sleep, top, flags | signal.SIGCHLD, _HOLDER_SECONDS), "clone")
+
+
+@contextmanager
+def effective_user(number: int) -> Iterator[None]:
+    """Run the calling thread, and no other, as the user ``number``.
+
+    setresuid(2) by its number: the C library's changes all threads.
+    """
+    keep, root = ctypes.c_int(-1), ctypes.c_int(os.geteuid())
+    _check(_libc.syscall(ctypes.c_long(_SYS_SETRESUID), keep, ctypes.c_int(number), keep), "setresuid")
     try:
-        for name in ("uid_map", "gid_map"):
-            Path(f"/proc/{holder}/{name}").write_text(id_map)
-        return os.open(f"/proc/{holder}/ns/user", os.O_RDONLY | os.O_CLOEXEC)
+        yield
     finally:
-        os.kill(holder, signal.SIGKILL)
-        os.waitpid(holder, 0)
+        _check(_libc.syscall(ctypes.c_long(_SYS_SETRESUID), keep, root, keep), "setresuid")
 
 
 def set_hostname(name: str) -> None:

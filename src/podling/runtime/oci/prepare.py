@@ -6,10 +6,10 @@ can act on; the caller removes the parts created so far.
 
 from __future__ import annotations
 
-import logging
 import os
 import stat
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
@@ -18,23 +18,21 @@ from msgspec.structs import replace
 
 from podling.files.copies import copy_tree
 from podling.rlimits import inherited_open_files
-from podling.runtime.base import ContainerSpec, Mount, MountPropagation, RuntimeFailure
+from podling.runtime.base import ContainerSpec, Mount, RuntimeFailure
 from podling.runtime.images.records import ImageContent
 from podling.runtime.oci import linux
 from podling.runtime.oci.capabilities import container_capabilities
 from podling.runtime.oci.host import Host
-from podling.runtime.oci.mounts import check_propagation, parse_mountinfo
+from podling.runtime.oci.mounting.sources import Sources
 from podling.runtime.oci.proc_mounts import check_mounts_over_proc
 from podling.runtime.oci.records import ContainerRecord, SandboxRecord
-from podling.runtime.oci.rootfs import mount_beneath, mount_image, mount_rootfs, sub_path_places
+from podling.runtime.oci.rootfs import Owners, mount_rootfs
 from podling.runtime.oci.sandbox import joined_namespaces
 from podling.runtime.oci.seccomp import profile_for
 from podling.runtime.oci.seccomp_compile import compiled
-from podling.runtime.oci.spec import Device, Inputs, oci_config, stop_signal
-from podling.runtime.oci.users import User, resolve_user
+from podling.runtime.oci.spec import Device, Inputs, image_binds, oci_config, stop_signal
+from podling.runtime.oci.users import User, check_user, resolve_user
 from podling.runtime.platform import architecture
-
-logger = logging.getLogger(__name__)
 
 
 class Prepared(Struct, frozen=True):
@@ -59,10 +57,38 @@ def prepare(
     ``images`` are those that the container sees as volumes, by id.
     """
     check_platform(image, architecture(), _emulated(image.architecture))
-    directory, bundle, rootfs = _directories(host, record, image)
-    spec = replace(spec, mounts=_with_sources(spec.mounts, images, bundle))
-    _check_propagation(spec.mounts)
-    volumes = tuple(_volumes(spec, image, directory / "volumes", rootfs))
+    with _owners(host, sandbox) as owners:
+        sources = Sources(host.bundle(record.id), images, owners)
+        return _prepare(host, sandbox, record, spec, image, target, sources)
+
+
+@contextmanager
+def _owners(host: Host, sandbox: SandboxRecord) -> Iterator[Owners | None]:
+    """Hold the user namespace of a pod that has one."""
+    users = sandbox.namespaces.users
+    if users is None:
+        yield None
+        return
+    namespace = os.open(host.place(sandbox.id).namespace("user"), os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        yield Owners(namespace, users)
+    finally:
+        os.close(namespace)
+
+
+def _prepare(
+    host: Host,
+    sandbox: SandboxRecord,
+    record: ContainerRecord,
+    spec: ContainerSpec,
+    image: ImageContent,
+    target: ContainerRecord | None,
+    sources: Sources,
+) -> Prepared:
+    owners = sources.owners
+    directory, bundle, rootfs = _directories(host, record, image, owners)
+    spec = replace(spec, mounts=sources.made(spec.mounts))
+    volumes = tuple(_volumes(spec, image, directory / "volumes", rootfs, owners))
     check_mounts_over_proc((*spec.mounts, *volumes), rootfs)
     user = resolve_user(
         spec.security,
@@ -70,6 +96,7 @@ def prepare(
         linux.read_in_root(rootfs, "etc/passwd"),
         linux.read_in_root(rootfs, "etc/group"),
     )
+    check_user(user, sandbox.namespaces.users)
     place = host.place(sandbox.id)
     capabilities = container_capabilities(spec.security, host.capabilities)
     seccomp = profile_for(spec.security.seccomp, capabilities)
@@ -86,8 +113,10 @@ def prepare(
         namespaces=_namespaces(host, sandbox, target),
         hostname=sandbox.hostname,
         shm=Path("/dev/shm") if sandbox.namespaces.host_ipc else place.shm,
-        hostname_file=_hostname_file(host, sandbox),
+        hostname_file=sources.mapped(_hostname_file(host, sandbox), "hostname"),
         extra_mounts=volumes,
+        users=sandbox.namespaces.users,
+        kept_options=sources.kept_options((*image_binds(image, host.state), *spec.mounts, *volumes)),
         seccomp=seccomp,
         seccomp_filter=compiled(seccomp) if seccomp and host.engine.name == "crun" else "",
         devices=tuple(host_devices()) if spec.security.privileged else (),
@@ -99,7 +128,9 @@ def prepare(
     return Prepared(image.ref, stop_signal(spec, image), user)
 
 
-def _directories(host: Host, record: ContainerRecord, image: ImageContent) -> tuple[Path, Path, Path]:
+def _directories(
+    host: Host, record: ContainerRecord, image: ImageContent, owners: Owners | None
+) -> tuple[Path, Path, Path]:
     """Return the container's own directory, its bundle, and its root file system, mounted."""
     directory, bundle, rootfs = (
         host.root / "containers" / record.id,
@@ -108,7 +139,11 @@ def _directories(host: Host, record: ContainerRecord, image: ImageContent) -> tu
     )
     bundle.mkdir(parents=True, mode=0o700, exist_ok=True)
     try:
-        mount_rootfs(image.layers, directory, rootfs)
+        if owners is not None:
+            # The OCI runtime enters the root file system as the pod's root user.
+            os.chown(bundle, 0, owners.users.first)
+            os.chmod(bundle, 0o710)
+        mount_rootfs(image.layers, directory, rootfs, owners)
         Path(record.log_path).parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise RuntimeFailure(f"the container's files cannot be made: {error}") from error
@@ -128,56 +163,6 @@ def _namespaces(host: Host, sandbox: SandboxRecord, target: ContainerRecord | No
     """The namespaces that the container joins: the pod's, and of ``target`` the one of its processes."""
     joined = joined_namespaces(host.place(sandbox.id), sandbox.namespaces, sandbox.init_pid)
     return joined if target is None else {**joined, "pid": f"/proc/{target.pid}/ns/pid"}
-
-
-def _with_sources(
-    mounts: Sequence[Mount], images: Mapping[str, ImageContent], bundle: Path
-) -> tuple[Mount, ...]:
-    """The mounts as the OCI runtime gets them: images' files and parts of volumes are mounted on the node,
-    in places that no container can change, and bound from there."""
-    result = []
-    for number, mount in enumerate(mounts):
-        if mount.image:
-            place = bundle / "images" / str(number)
-            try:
-                mount_image(images[mount.image].layers, bundle / "images" / "empty", place)
-            except OSError as error:
-                raise RuntimeFailure(f"image {mount.image} cannot be mounted: {error}") from error
-            source = _inside(place, mount.sub_path)
-            mount = replace(mount, host_path=source, image="", sub_path="", read_only=True)
-        elif mount.sub_path:
-            place = sub_path_places(bundle) / str(number)
-            try:
-                mount_beneath(Path(mount.host_path), mount.sub_path, place)
-            except OSError as error:
-                logger.warning("subPath %s of %s: %s", mount.sub_path, mount.host_path, error)
-                text = f'failed to prepare subPath for volumeMount at "{mount.container_path}"'
-                raise RuntimeFailure(text) from error
-            mount = replace(mount, host_path=str(place), sub_path="")
-        result.append(mount)
-    return tuple(result)
-
-
-def _inside(place: Path, sub_path: str) -> str:
-    """Return the real path of ``sub_path`` in a mounted image; no link leads out of it."""
-    if not sub_path:
-        return str(place)
-    try:
-        descriptor = linux.open_in_root(place, sub_path, os.O_PATH)
-    except OSError as error:
-        raise RuntimeFailure(f'subPath "{sub_path}" does not exist in the image') from error
-    try:
-        return os.readlink(f"/proc/self/fd/{descriptor}")
-    finally:
-        os.close(descriptor)
-
-
-def _check_propagation(mounts: Sequence[Mount]) -> None:
-    asking = [mount for mount in mounts if mount.propagation is not MountPropagation.NONE]
-    if asking:
-        points = parse_mountinfo(Path("/proc/self/mountinfo").read_text())
-        for mount in asking:
-            check_propagation(mount, os.path.realpath(mount.host_path), points)
 
 
 def check_platform(image: ImageContent, machine: str, emulated: bool) -> None:
@@ -204,7 +189,9 @@ def _oom_score(wanted: int | None, host: Host) -> int | None:
     return max(wanted, int(Path("/proc/self/oom_score_adj").read_text()))
 
 
-def _volumes(spec: ContainerSpec, image: ImageContent, directory: Path, rootfs: Path) -> list[Mount]:
+def _volumes(
+    spec: ContainerSpec, image: ImageContent, directory: Path, rootfs: Path, owners: Owners | None
+) -> list[Mount]:
     """Places that the image declares as volumes, for a container whose root is read-only.
 
     With a writable root the image's directory serves as well: both live as long as the container.
@@ -217,18 +204,20 @@ def _volumes(spec: ContainerSpec, image: ImageContent, directory: Path, rootfs: 
         if path.rstrip("/") in taken:
             continue
         place = directory / str(number)
-        _copy_directory(rootfs, path, place)
+        _copy_directory(rootfs, path, place, owners)
         mounts.append(Mount(container_path=path, host_path=str(place)))
     return mounts
 
 
-def _copy_directory(rootfs: Path, path: str, place: Path) -> None:
+def _copy_directory(rootfs: Path, path: str, place: Path, owners: Owners | None) -> None:
     """Copy what the image has at ``path`` (its owner and mode included), or make it empty."""
     place.parent.mkdir(exist_ok=True, mode=0o711)
     try:
         source = linux.open_in_root(rootfs, path, os.O_RDONLY | os.O_DIRECTORY)
     except OSError:
         place.mkdir()
+        if owners is not None:
+            os.chown(place, owners.users.first, owners.users.first)
         return
     try:
         copy_tree(source, place)

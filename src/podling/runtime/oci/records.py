@@ -63,6 +63,7 @@ class SandboxRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
             created_at=self.created_at,
             ips=self.ips,
             host_network=self.namespaces.host_network,
+            users=self.namespaces.users,
             labels=self.labels,
             annotations=self.annotations,
         )

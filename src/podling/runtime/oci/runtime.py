@@ -16,6 +16,7 @@ from podling.runtime.base import (
     LinuxResources,
     PodNetwork,
     RuntimeFailure,
+    RuntimeHandler,
     RuntimeStatus,
     Sandbox,
     SandboxSpec,
@@ -128,6 +129,7 @@ class OciRuntime:
             runtime_message="" if parts is not None else "the container runtime has not been started",
             network_ready=not missing,
             network_message=missing,
+            handlers=() if parts is None else parts.handlers(),
         )
 
     @property
@@ -139,7 +141,10 @@ class OciRuntime:
     # ---- sandboxes
 
     async def run_sandbox(self, spec: SandboxSpec) -> Sandbox:
-        return await self._on.sandboxes.run(spec)
+        on = self._on
+        if spec.namespaces.users is not None and on.users_lack:
+            raise RuntimeFailure(f"the node cannot make user namespaces for pods: {on.users_lack}")
+        return await on.sandboxes.run(spec)
 
     async def stop_sandbox(self, sandbox_id: str) -> None:
         await self._on.sandboxes.stop(sandbox_id)
@@ -161,7 +166,10 @@ class OciRuntime:
         return container_id
 
     async def start_container(self, container_id: str) -> None:
-        await self._on.containers.start(container_id)
+        on = self._on
+        sandbox = on.sandboxes.records.get(on.containers.need(container_id).sandbox_id)
+        users = sandbox.namespaces.users if sandbox is not None else None
+        await on.containers.start(container_id, users)
 
     async def stop_container(self, container_id: str, *, grace_seconds: float, signal: str = "") -> None:
         await self._on.containers.stop(container_id, grace_seconds, signal)
@@ -190,7 +198,9 @@ class OciRuntime:
         timeout: float | None = None,
     ) -> int:
         record = self._on.containers.need_running(container_id)
-        return await exec_in_container(self._on.host, record, command, io, tty=tty, timeout=timeout)
+        on = self._on
+        users = on.sandboxes.need(record.sandbox_id).namespaces.users
+        return await exec_in_container(on.host, record, command, io, tty=tty, users=users, timeout=timeout)
 
     async def attach(self, container_id: str, io: Streams, *, tty: bool = False) -> None:
         record = self._on.containers.need_running(container_id)
@@ -264,10 +274,13 @@ class _Parts:
         self._watch = ExitWatch(host.exits, self.containers.ends.exit_file_appeared)
         self._version = ""
         self.layers = LayerSizes()
+        self.users_lack = ""
+        """Why pods cannot have users of their own here; empty if they can."""
 
     async def start(self) -> None:
         await asyncio.to_thread(leftovers.prepare_directories, self.host)
         await asyncio.to_thread(leftovers.check_overlay, self.host)
+        self.users_lack = await asyncio.to_thread(leftovers.check_users, self.host)
         await asyncio.to_thread(host_files.share, self.host.state, self.host.images.shown_directories())
         strays = self.containers.records.load() + self.sandboxes.records.load()
         self._watch.start()
@@ -292,6 +305,18 @@ class _Parts:
         self.host.view.close()
         self.host.program.close()
         await asyncio.to_thread(self.host.warm_up.close)
+
+    def handlers(self) -> tuple[RuntimeHandler, ...]:
+        """Return the ways to run a pod: by default, and by the OCI runtime's name."""
+        return tuple(
+            RuntimeHandler(
+                name=name,
+                recursive_read_only_mounts=True,
+                user_namespaces=not self.users_lack,
+                why_no_user_namespaces=self.users_lack,
+            )
+            for name in ("", self.host.engine.name)
+        )
 
     async def version(self) -> str:
         """Return the engine's own version, read once."""

@@ -10,20 +10,21 @@ from __future__ import annotations
 import errno
 import os
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from msgspec import Struct
 
-from podling.runtime.base import NamespaceOptions, RuntimeFailure
+from podling.runtime.base import IdRange, NamespaceOptions, RuntimeFailure
 from podling.runtime.oci import linux
+from podling.runtime.oci.mounting import id_maps
 from podling.runtime.oci.rootfs import unmount_all
 
 SHM_BYTES = 64 << 20
 """The size of a pod's ``/dev/shm``, as the CRI's implementations make it."""
 
 _FLAGS = {"net": linux.CLONE_NEWNET, "ipc": linux.CLONE_NEWIPC, "uts": linux.CLONE_NEWUTS}
-OCI_TYPES = {"net": "network", "ipc": "ipc", "uts": "uts", "pid": "pid"}
+OCI_TYPES = {"user": "user", "net": "network", "ipc": "ipc", "uts": "uts", "pid": "pid"}
 
 
 class Place(Struct, frozen=True):
@@ -42,7 +43,8 @@ class Place(Struct, frozen=True):
 def own_namespaces(options: NamespaceOptions) -> list[str]:
     """The namespaces that a sandbox has of its own. With the node's network goes the node's host name."""
     shared = {"net": options.host_network, "uts": options.host_network, "ipc": options.host_ipc}
-    return [name for name, is_shared in shared.items() if not is_shared]
+    users = ["user"] if options.users is not None else []
+    return [*users, *(name for name, is_shared in shared.items() if not is_shared)]
 
 
 def sysctl_path(name: str) -> str:
@@ -63,29 +65,61 @@ def make_namespaces(
     names = own_namespaces(options)
     flags = 0
     for name in names:
-        flags |= _FLAGS[name]
-    if flags:
+        flags |= _FLAGS.get(name, 0)
+    if options.users is not None:
+        _enter_owned_namespaces(place, options.users, names, flags)
+    elif flags:
         linux.unshare(flags)
     if "uts" in names:
         linux.set_hostname(hostname)
         if domainname:
             linux.set_domainname(domainname)
     for name, value in sysctls.items():
-        _set_sysctl(name, value)
-    for name in names:
-        pin(f"/proc/self/task/{threading.get_native_id()}/ns/{name}", place.namespace(name))
+        _set_sysctl(name, value, options.users)
+    if options.users is None:
+        for name in names:
+            pin(f"/proc/self/task/{threading.get_native_id()}/ns/{name}", place.namespace(name))
     if not options.host_ipc:
         place.shm.mkdir(exist_ok=True)
         flags = linux.MS_NOSUID | linux.MS_NODEV | linux.MS_NOEXEC
-        linux.mount("shm", place.shm, "tmpfs", flags, f"mode=1777,size={SHM_BYTES}")
+        root = options.users.first if options.users is not None else 0
+        linux.mount("shm", place.shm, "tmpfs", flags, f"mode=1777,size={SHM_BYTES},uid={root},gid={root}")
 
 
-def _set_sysctl(name: str, value: str) -> None:
+def _enter_owned_namespaces(place: Place, users: IdRange, names: Sequence[str], flags: int) -> None:
+    """Make and pin namespaces that a new user namespace owns, and enter those that are not about users.
+
+    A thread cannot enter a user namespace; the node's root has all rights in the others without it.
+    """
+    with id_maps.new_namespaces(id_maps.id_map(users), flags) as places:
+        for name in names:
+            pin(str(places / name), place.namespace(name))
+            if name == "user":
+                continue
+            descriptor = os.open(places / name, os.O_RDONLY | os.O_CLOEXEC)
+            try:
+                linux.setns(descriptor, _FLAGS[name])
+            finally:
+                os.close(descriptor)
+
+
+def _set_sysctl(name: str, value: str, users: IdRange | None) -> None:
     try:
-        with open(sysctl_path(name), "w") as file:
-            file.write(value)
+        try:
+            _write(sysctl_path(name), value)
+        except PermissionError:
+            if users is None:
+                raise
+            # Settings of an IPC namespace belong to its root user alone.
+            with linux.effective_user(users.first):
+                _write(sysctl_path(name), value)
     except OSError as error:
         raise RuntimeFailure(f'cannot set sysctl "{name}" to "{value}": {error.strerror}') from error
+
+
+def _write(path: str, value: str) -> None:
+    with open(path, "w") as file:
+        file.write(value)
 
 
 def pin(source: str, target: Path) -> None:
@@ -96,7 +130,7 @@ def pin(source: str, target: Path) -> None:
 
 def remove_place(place: Place) -> None:
     """Let go of the namespaces and delete the files; succeeds where there is nothing left."""
-    for name in (*_FLAGS, "pid"):
+    for name in OCI_TYPES:
         target = place.namespace(name)
         if os.path.lexists(target):
             unmount_all(target)
@@ -130,4 +164,6 @@ def joined_namespaces(place: Place, options: NamespaceOptions, init_pid: int) ->
         joined["pid"] = "host"
     elif init_pid:
         joined["pid"] = str(place.namespace("pid"))
+    if options.users is not None:
+        joined["user"] = str(place.namespace("user"))
     return joined

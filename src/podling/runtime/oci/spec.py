@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from podling.runtime.base import (
     ContainerSpec,
+    IdRange,
     LinuxResources,
     Mount,
     MountPropagation,
@@ -84,6 +85,10 @@ class Inputs(Struct, frozen=True, kw_only=True):
     seccomp: Mapping[str, Any] | None = None
     seccomp_filter: str = ""
     """The profile compiled, for an OCI runtime that takes it so."""
+    users: IdRange | None = None
+    """The users of a pod with a user namespace."""
+    kept_options: Mapping[str, tuple[str, ...]] = {}
+    """The options of mounts, by path on the node, that a user namespace may not take away."""
     devices: tuple[Device, ...] = ()
     unified_cgroups: bool = False
     oom_score_adj: int | None = None
@@ -149,9 +154,17 @@ def oci_config(inputs: Inputs) -> dict[str, Any]:
         config["linux"]["seccomp"] = dict(inputs.seccomp)
         if inputs.seccomp_filter:
             config["annotations"][COMPILED_FILTER] = inputs.seccomp_filter
+    if inputs.users is not None:
+        config["linux"] |= id_mappings(inputs.users)
     if security.privileged:
         config["linux"]["devices"] = [_device(device) for device in inputs.devices]
     return config
+
+
+def id_mappings(users: IdRange) -> dict[str, Any]:
+    """Return the part of ``linux`` that describes a user namespace."""
+    mapping = [{"containerID": 0, "hostID": users.first, "size": users.count}]
+    return {"uidMappings": mapping, "gidMappings": mapping}
 
 
 def _process(inputs: Inputs) -> dict[str, Any]:
@@ -181,7 +194,8 @@ def _process(inputs: Inputs) -> dict[str, Any]:
 def _namespaces(joined: Mapping[str, str], *, private_cgroup: bool) -> list[dict[str, str]]:
     """Mounts are always the container's own. With version 1 cgroups the node's cgroup namespace stays:
     each controller's directory is bound into the container instead."""
-    kinds = ["pid", "network", "ipc", "uts", "mount"] + (["cgroup"] if private_cgroup else [])
+    users = ["user"] if "user" in joined else []
+    kinds = [*users, "pid", "network", "ipc", "uts", "mount"] + (["cgroup"] if private_cgroup else [])
     result = []
     for kind in kinds:
         path = joined.get(kind, "")
@@ -212,25 +226,31 @@ def _mounts(inputs: Inputs) -> list[dict[str, Any]]:
     if inputs.hostname_file is not None:
         source = str(inputs.hostname_file)
         mounts.append(_mount("/etc/hostname", "bind", source, ["rbind", "rprivate", "rw"]))
-    binds = [
-        Mount(container_path=path, host_path=str(place_of(inputs.state, path)), read_only=True)
-        for path in inputs.image.binds
-    ]
-    for mount in (*binds, *inputs.extra_mounts, *inputs.spec.mounts):
+    for mount in (*image_binds(inputs.image, inputs.state), *inputs.extra_mounts, *inputs.spec.mounts):
         place = _clean(mount.container_path)
         mounts = [earlier for earlier in mounts if earlier["destination"] != place]
-        mounts.append(_bind(mount))
+        mounts.append(_bind(mount, inputs.kept_options.get(mount.host_path, ())))
     return mounts
+
+
+def image_binds(image: ImageContent, state: Path) -> tuple[Mount, ...]:
+    """Return the machine's directories that an image shows."""
+    return tuple(
+        Mount(container_path=path, host_path=str(place_of(state, path)), read_only=True)
+        for path in image.binds
+    )
 
 
 def _mount(destination: str, kind: str, source: str, options: list[str]) -> dict[str, Any]:
     return {"destination": destination, "type": kind, "source": source, "options": options}
 
 
-def _bind(mount: Mount) -> dict[str, Any]:
-    options = ["rbind", _PROPAGATION[mount.propagation], "ro" if mount.read_only else "rw"]
+def _bind(mount: Mount, kept: tuple[str, ...]) -> dict[str, Any]:
+    read_only = mount.read_only or "ro" in kept
+    options = ["rbind", _PROPAGATION[mount.propagation], "ro" if read_only else "rw"]
     if mount.recursive_read_only:
         options[-1] = "rro"
+    options += [option for option in kept if option != "ro"]
     return _mount(_clean(mount.container_path), "bind", mount.host_path, options)
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from podling.runtime.base import RuntimeFailure, Security
+from podling.runtime.base import IdRange, RuntimeFailure, Security
 from podling.runtime.user_ids import id_number, is_number
 
 
@@ -42,6 +42,18 @@ def resolve_user(security: Security, image_user: str, passwd: str, group: str) -
     if security.supplemental_groups_policy != "Strict":
         groups |= _memberships(entry.name, group)
     return User(entry.uid, gid, tuple(sorted(groups)))
+
+
+def check_user(user: User, users: IdRange | None) -> None:
+    """Raise ``RuntimeFailure`` for IDs that a pod with users of its own does not have."""
+    if users is None:
+        return
+    for kind, number in (("user", user.uid), ("group", user.gid), *(("group", each) for each in user.groups)):
+        if number >= users.count:
+            text = f"must be in the range 0-{users.count - 1} when `hostUsers` is false"
+            raise RuntimeFailure(
+                f"{kind} ID {number} does not exist in the user namespace of the pod: {text}"
+            )
 
 
 def _find_user(name: str, passwd: str) -> _Entry:

@@ -29,6 +29,7 @@ from podling.runtime.base import (
     LinuxResources,
     NotFound,
     RuntimeFailure,
+    RuntimeHandler,
     RuntimeStatus,
     Sandbox,
     SandboxSpec,
@@ -88,11 +89,19 @@ class ProcessRuntime:
         self._members.clear()
 
     async def status(self) -> RuntimeStatus:
-        return RuntimeStatus(name=self.name, version=podling.__version__, runtime_message=LIMITATIONS)
+        handler = RuntimeHandler(why_no_user_namespaces="containers are processes of the node")
+        return RuntimeStatus(
+            name=self.name,
+            version=podling.__version__,
+            runtime_message=LIMITATIONS,
+            handlers=(handler,),
+        )
 
     # Sandboxes: nothing but a record, because there is nothing to share
 
     async def run_sandbox(self, spec: SandboxSpec) -> Sandbox:
+        if spec.namespaces.users is not None:
+            raise RuntimeFailure("pods have no users of their own: containers are processes of the node")
         ips = () if spec.namespaces.host_network else (self._host_ip,)
         warnings = plan.sandbox_warnings(spec)
         sandbox = sandbox_of(spec, ids.hex_id(), clock.now(), ips, warnings=warnings)

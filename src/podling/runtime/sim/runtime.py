@@ -29,6 +29,7 @@ from podling.runtime.base import (
     NotFound,
     ProbeAnswer,
     RuntimeFailure,
+    RuntimeHandler,
     RuntimeStatus,
     Sandbox,
     SandboxSpec,
@@ -79,7 +80,8 @@ class SimRuntime:
         self._feeds.close()
 
     async def status(self) -> RuntimeStatus:
-        return RuntimeStatus(name=self.name, version=podling.__version__)
+        handlers = (RuntimeHandler(recursive_read_only_mounts=True, user_namespaces=True),)
+        return RuntimeStatus(name=self.name, version=podling.__version__, handlers=handlers)
 
     # Sandboxes
 

@@ -188,7 +188,7 @@ LIVES: list[tuple[str, Plain, float, str]] = [
     ),
     ("for another node", {"nodeSelector": {"a": "b"}}, 1, "0/1 NodeAffinity 0"),
     ("for another system", {"os": {"name": "windows"}}, 1, "0/1 PodOSNotSupported 0"),
-    ("sandbox impossible", {"hostUsers": False}, 5, "0/1 ContainerCreating 0"),
+    ("sandbox impossible", {"setHostnameAsFQDN": True, "subdomain": "s" * 63}, 5, "0/1 ContainerCreating 0"),
     (
         "all start over",
         {

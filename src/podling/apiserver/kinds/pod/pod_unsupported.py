@@ -1,8 +1,7 @@
 """Warnings about pod fields that this cluster's kubelets do not support.
 
 No field of a manifest may be ignored without a warning. Supported fields need no entry: implementing a
-feature deletes its row. A row is a path into the pod's spec; ``[*]`` stands for every element, and ``=false``
-for a field that has an effect when it is false.
+feature deletes its row. A row is a path into the pod's spec; ``[*]`` stands for every element.
 
 The rows form a tree, so that a pod is read once per field and not once per row.
 """
@@ -33,7 +32,6 @@ UNSUPPORTED: tuple[str, ...] = (
     *(f"volumes[*].{source}" for source in _VOLUMES),
     "volumes[*].projected.sources[*].cluster_trust_bundle",
     "volumes[*].projected.sources[*].pod_certificate",
-    "host_users=false",
     "resource_claims",
     "runtime_class_name",
     "scheduling_group",
@@ -54,8 +52,6 @@ class _Field(NamedTuple):
     field: str
     each: bool
     """True if the fields below are those of every element."""
-    when_false: bool
-    """True if the field has an effect only when it is false."""
     below: tuple[_Field, ...]
     """The fields below; empty at the end of a row."""
 
@@ -77,9 +73,8 @@ def _tree_from_rows(rows: tuple[str, ...]) -> Tree:
 def _fields_from_tree(tree: Tree) -> tuple[_Field, ...]:
     return tuple(
         _Field(
-            field=step.removesuffix("[*]").removesuffix("=false"),
+            field=step.removesuffix("[*]"),
             each=step.endswith("[*]"),
-            when_false=step.endswith("=false"),
             below=_fields_from_tree(branch),
         )
         for step, branch in tree.items()
@@ -92,9 +87,9 @@ _FIELDS = _fields_from_tree(_tree_from_rows(UNSUPPORTED))
 def _paths_set(value: Any, fields: tuple[_Field, ...]) -> list[str]:
     """Return the JSON paths below ``value`` of the fields that are set."""
     found: list[str] = []
-    for field, each, when_false, below in fields:
+    for field, each, below in fields:
         there = getattr(value, field)
-        if there is not False if when_false else not there:
+        if not there:
             continue
         if each:
             for position, element in enumerate(there):
