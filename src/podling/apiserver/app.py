@@ -19,6 +19,7 @@ from msgspec import Struct, field
 from podling import clock, turns
 from podling.apiserver.aggregation.api_services import External
 from podling.apiserver.aggregation.backend import AGGREGATOR, UNAVAILABLE
+from podling.apiserver.aggregation.local_apis import serve_local
 from podling.apiserver.auth import impersonation, issuer
 from podling.apiserver.auth.authn import ANONYMOUS, Authenticator
 from podling.apiserver.auth.authz import refusal
@@ -255,11 +256,7 @@ class HttpServer:
             route = self._routes.get((request.method, request.raw_path)) or self._route(request)
             if route is None:
                 counts = self._begun(path_labels(request.method, request.path))
-                external = self._api.aggregation.find(request.path)
-                if external is None:
-                    response = await self._document(request)
-                else:
-                    response = await self._external(request, external)
+                response = await self._other(request)
             else:
                 counts = route.counts
                 counts.begin()
@@ -361,6 +358,17 @@ class HttpServer:
         decision = self._api.authorizer.decide(user, asked)
         if not decision.allowed:
             raise refusal(user, asked, decision.reason)
+
+    async def _other(self, request: HttpRequest) -> web.StreamResponse:
+        """Answer a request of an aggregated API, or for a document. The writer serves local APIs."""
+        if (external := self._api.aggregation.find(request.path)) is not None:
+            return await self._external(request, external)
+        if (local := self._api.aggregation.find_local(request.path)) is None:
+            return await self._document(request)
+        user = await self._authorized(request)
+        if self._writer is not None:
+            return await self._writer.forward(request, user)
+        return await serve_local(request, local)
 
     async def _external(self, request: HttpRequest, external: External) -> web.StreamResponse:
         """Forward the request to an aggregated server, if the user is authorised."""

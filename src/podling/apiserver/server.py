@@ -52,6 +52,8 @@ from podling.apiserver.registry.internal_reads import StoredObjects
 from podling.apiserver.registry.registry import Registry
 from podling.apiserver.registry.remote_stages import RemoteStages
 from podling.apiserver.registry.service_ip_allocator import first_address
+from podling.apiserver.resource_metrics.api import ResourceMetrics
+from podling.apiserver.resource_metrics.collector import Scrape
 from podling.apiserver.service_repair import ADDRESS_COMPONENT, PORT_COMPONENT, ServiceRepair
 from podling.apiserver.store_metrics import MeteredStore
 from podling.client.events import EventRecorder
@@ -192,6 +194,12 @@ class ApiServer:
     def _trouble(self, name: str) -> str:
         return self._supervisor.trouble(f"apiserver/{name}") or _trouble(self._loops[name])
 
+    def serve_resource_metrics(self, scrape: Scrape) -> None:
+        """Serve ``metrics.k8s.io`` over kubelets, unless the user installs a server for it."""
+        metrics = ResourceMetrics(self.objects, scrape)
+        self.aggregation.serve_locally(metrics)
+        self._supervisor.keep_running("apiserver/resource-metrics", metrics.run)
+
     def look_after(self, component: str, task: asyncio.Task[None]) -> None:
         """A part of the control plane runs here, as long as ``task`` does."""
         self.components[component] = partial(_trouble, task)
@@ -203,7 +211,7 @@ class ApiServer:
     def show_itself(self) -> None:
         """Keep what people look for in any cluster, until the server stops: APIServices for what it answers
         itself, and the flow schemas that its answers name."""
-        shown = Registration(self.client(), self.catalogue)
+        shown = Registration(self.client(), self.catalogue, self.aggregation.local_versions)
         self._keep_running("apiservice-registration-controller", shown.run)
         producer = ConfigurationProducer(self.client(), self.flows)
         self._keep_running("priority-and-fairness-config-producer", producer.run)
@@ -254,7 +262,7 @@ class ApiServer:
 
     def discovered(self) -> tuple[Resource, ...]:
         """Return the resources beside the built-in ones, served here or by aggregated servers."""
-        return (*self.catalogue.resources(), *self.aggregation.resources())
+        return (*self.catalogue.resources(), *self.aggregation.discovered())
 
     def other_contents(self, user: User) -> OtherContents:
         """Return a reader of the objects in aggregated servers, for a component in this process."""

@@ -22,6 +22,7 @@ from podling.apiserver.auth import joining
 from podling.apiserver.auth.kubeconfig import kubeconfig, write_kubeconfig
 from podling.apiserver.auth.pki import Pki
 from podling.apiserver.http.health import Check
+from podling.apiserver.proxy.node_pages import resource_metrics_of
 from podling.apiserver.proxy.streams import HttpsNodeConnector, StreamRequests
 from podling.apiserver.registry.stored_values import set_aside, undecodable
 from podling.apiserver.server import ApiServer
@@ -155,9 +156,10 @@ class ServedApi:
         await api.start()
         published = partial(publish, api.client(), self._pki.ca_pem.decode())
         await api.write_now_or_later("authentication-configuration", published)
+        connector = HttpsNodeConnector(self._pki.ca, self._pki.kubelet_client())
+        api.serve_resource_metrics(resource_metrics_of(connector))
         api.show_itself()
         self._stack.push_async_callback(api.stop)
-        connector = HttpsNodeConnector(self._pki.ca, self._pki.kubelet_client())
         streams = StreamRequests(api.registry, api.objects, connector)
         serving = structs.replace(serving_of(self.settings, self._pki, api), ready_checks=self._parts)
         if self._sharing is not None:

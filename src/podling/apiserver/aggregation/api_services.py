@@ -22,6 +22,7 @@ from podling.api.apiregistration_v1 import APIService, APIServiceCondition
 from podling.api.meta_v1 import APIResourceList
 from podling.apiserver.aggregation import openapi_parts
 from podling.apiserver.aggregation.backend import Backend, Unavailable
+from podling.apiserver.aggregation.local_apis import LocalApi
 from podling.apiserver.aggregation.reachability import unreachable
 from podling.apiserver.background_tasks import changed, keep_at
 from podling.client.local import LocalClient
@@ -107,12 +108,34 @@ class Aggregation:
     def __init__(self, client: LocalClient, backend: Backend) -> None:
         self._client, self.backend = client, backend
         self._externals: dict[tuple[str, str], External] = {}
+        self._local: dict[tuple[str, str], LocalApi] = {}
         self._writes = True
         self._resources: tuple[Resource, ...] = ()
 
     def resources(self) -> tuple[Resource, ...]:
         """Everything that other servers serve; the same tuple until something changes."""
         return self._resources
+
+    def discovered(self) -> tuple[Resource, ...]:
+        """Return those resources, and the ones of local APIs that no other server has taken over."""
+        local = [each for name, each in self._local.items() if name not in self._externals]
+        return (*self._resources, *(resource for each in local for resource in each.resources))
+
+    def serve_locally(self, api: LocalApi) -> None:
+        """Answer requests for an API here, while no other server does."""
+        self._local[api.group, api.version] = api
+
+    def local_versions(self) -> tuple[tuple[str, str], ...]:
+        """Return the groups and versions of the local APIs."""
+        return tuple(self._local)
+
+    def find_local(self, path: str) -> LocalApi | None:
+        """Return the local API that answers ``path``."""
+        parts = path.split("/", 4)
+        if len(parts) < 4 or parts[1] != "apis":
+            return None
+        name = parts[2], parts[3]
+        return None if name in self._externals else self._local.get(name)
 
     def find(self, path: str) -> External | None:
         """Return the APIService that answers ``path``."""

@@ -7,11 +7,12 @@ Upstream: ``kube-aggregator/pkg/controllers/autoregister``, ``kube-apiserver/app
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from podling import clock
 from podling.api.apiregistration_v1 import APIService, APIServiceSpec
 from podling.api.meta_v1 import ObjectMeta
+from podling.apiserver.aggregation.local_apis import PRIORITY
 from podling.apiserver.background_tasks import keep_at
 from podling.apiserver.customresources.catalogue import Catalogue
 from podling.apiserver.http.discovery import GROUP_PRIORITIES, OTHER_GROUPS
@@ -54,11 +55,19 @@ def of_definitions(served: Iterable[GroupVersion]) -> dict[str, APIService]:
     return {each.metadata.name or "": each for each in made}
 
 
+def of_local_apis(served: Iterable[GroupVersion]) -> dict[str, APIService]:
+    """One for each API that we answer unless another server does, by its name."""
+    made = (service(*each, priority=PRIORITY, rank=PRIORITY, managed=ON_START) for each in served)
+    return {each.metadata.name or "": each for each in made}
+
+
 class Registration:
     """Keeps the APIServices of one server, until cancelled or its store closes."""
 
-    def __init__(self, client: LocalClient, catalogue: Catalogue) -> None:
-        self._client, self._catalogue = client, catalogue
+    def __init__(
+        self, client: LocalClient, catalogue: Catalogue, local: Callable[[], Iterable[GroupVersion]] = tuple
+    ) -> None:
+        self._client, self._catalogue, self._local = client, catalogue, local
         self._own = {each.metadata.name or "": each for each in built_in()}
 
     async def run(self) -> None:
@@ -71,7 +80,7 @@ class Registration:
     async def look(self) -> None:
         """Create what is missing, and delete what belongs to definitions that are gone."""
         served = [(each.group, each.version) for each in self._catalogue.resources()]
-        wanted = {**of_definitions(served), **self._own}
+        wanted = {**of_definitions(served), **self._own, **of_local_apis(self._local())}
         found = (await self._client.list(APIService)).items
         there = {each.metadata.name for each in found}
         for name, each in wanted.items():

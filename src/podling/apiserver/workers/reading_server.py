@@ -7,9 +7,12 @@ from functools import partial
 from typing import Any
 
 from podling import clock
+from podling.api.core_v1 import Node
 from podling.apiserver.http.health import Check
+from podling.apiserver.resource_metrics.api import ResourceMetrics
 from podling.apiserver.server import ApiServer
 from podling.apiserver.workers.following import Follower
+from podling.machinery import errors
 from podling.store.replica import Replica
 
 KEEP_UP_SECONDS = 1.0
@@ -31,6 +34,7 @@ class ReadingApiServer(ApiServer):
         """Wait for the first snapshot, and read from it what requests need."""
         await self._replica.reached(0)
         await self._load()
+        self.aggregation.serve_locally(ResourceMetrics(self.objects, _read_by_the_writer))
         self._keep_running("apiservice-discovery-controller", partial(self.aggregation.run, writes=False))
         self._keep_running("priority-and-fairness-config-consumer", self.fairness.run)
         self._keep_running("keep-up", self._keep_up)
@@ -72,3 +76,8 @@ def _finish(work: Coroutine[Any, Any, None]) -> None:
         return
     work.close()
     raise RuntimeError("a read of a replica waits")
+
+
+async def _read_by_the_writer(node: Node) -> str:
+    """Requests for metrics go to the writer, which reads the kubelets."""
+    raise errors.internal(f"the kubelet of {node.metadata.name} is read by another process")

@@ -19,6 +19,7 @@ from podling.kubelet.file_watch import FileWatch
 from podling.kubelet.pods.pod_source import PodSource
 from podling.kubelet.server.image_api import image_routes
 from podling.kubelet.server.log_turns import LogTurns
+from podling.kubelet.server.machine_use import MachineMeter
 from podling.kubelet.server.server_auth import peer_of, refusal
 from podling.kubelet.server.server_logs import serve_container_log
 from podling.kubelet.server.server_metrics import (
@@ -61,6 +62,7 @@ class KubeletServer:
         self._turns = LogTurns()
         self._runner: web.AppRunner | None = None
         self._last_figures: dict[str, ContainerStats] = {}
+        self._machine = MachineMeter()
         self._requests: dict[asyncio.Task[object], None] = {}
 
     async def listen(self) -> int:
@@ -162,7 +164,10 @@ class KubeletServer:
         return web.Response(text=probe_metrics_text(self._pods()), headers=PROMETHEUS)
 
     async def _resource_metrics(self, request: web.Request) -> web.Response:
-        return web.Response(text=resource_metrics_text(await take_snapshot(self._pods())), headers=PROMETHEUS)
+        source = self._pods()
+        now = await take_snapshot(source)
+        machine = await self._machine.read(source.runtime, now)
+        return web.Response(text=resource_metrics_text(now, machine), headers=PROMETHEUS)
 
     async def _stats_summary(self, request: web.Request) -> web.Response:
         source = self._pods()

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from datetime import datetime
 
 from podling.kubelet.pods.pod_source import PodSource
+from podling.kubelet.server.machine_use import MachineUse
 from podling.kubelet.server.server_stats import UsageSnapshot
 
 Kinds = Mapping[str, tuple[str, str]]
@@ -43,6 +44,11 @@ RESOURCE: Kinds = {
         "gauge",
         "[STABLE] Start time of the container since unix epoch in seconds",
     ),
+    "node_cpu_usage_seconds_total": (
+        "counter",
+        "[STABLE] Cumulative cpu time consumed by the node in core-seconds",
+    ),
+    "node_memory_working_set_bytes": ("gauge", "[STABLE] Current working set of the node in bytes"),
     "pod_cpu_usage_seconds_total": (
         "counter",
         "[STABLE] Cumulative cpu time consumed by the pod in core-seconds",
@@ -127,9 +133,12 @@ def container_metrics_text(now: UsageSnapshot) -> str:
     return page.text()
 
 
-def resource_metrics_text(now: UsageSnapshot) -> str:
+def resource_metrics_text(now: UsageSnapshot, machine: MachineUse | None = None) -> str:
     """Return ``/metrics/resource``: samples for metrics-server, each with its own time."""
     page = Page(RESOURCE)
+    if machine is not None:
+        page.add("node_cpu_usage_seconds_total", "", machine.cpu_nanoseconds / 1e9, machine.at)
+        page.add("node_memory_working_set_bytes", "", machine.memory_working_set_bytes, machine.at)
     for items in now.by_pod().values():
         sandbox = items[0][0]
         pod = f'namespace="{sandbox.pod_namespace}",pod="{sandbox.pod_name}"'
