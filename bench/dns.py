@@ -21,6 +21,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import dnslib
+import msgspec
 
 from bench.harness import BenchCluster, Figure, cluster, memory_mib, show
 from podling.cluster.directory import DataDirectory
@@ -28,7 +29,14 @@ from podling.network.dns.launch import Launch, build_of
 from podling.network.dns.link import connect, end_server, start
 from podling.network.dns.listening import bind
 from podling.network.dns.messages import Begin, Complete, Namespaces, Services
-from podling.network.dns.records import Address, Endpoints, Port, ServiceRecords, encode_records
+from podling.network.dns.records import (
+    Address,
+    Endpoints,
+    Port,
+    SlicedRecords,
+    encode_endpoints,
+    encode_records,
+)
 
 SECONDS = 5.0
 RATE = 2000
@@ -325,29 +333,16 @@ async def filled() -> list[Figure]:
 
 
 def many_services() -> list[bytes]:
+    return [one_service(number) for number in range(SERVICES)]
+
+
+def one_service(number: int, without: int = 0) -> bytes:
+    """Return the records of one Service, whose last endpoints may be missing."""
     each = ENDPOINTS // SERVICES
-    return [
-        encode_records(
-            ServiceRecords(
-                "default",
-                f"web-{number}",
-                ports=(HTTP,),
-                endpoints=(
-                    Endpoints(
-                        (HTTP,),
-                        tuple(
-                            Address(
-                                f"10.{(number * each + n) >> 16}.{(number * each + n) >> 8 & 255}."
-                                f"{(number * each + n) & 255}"
-                            )
-                            for n in range(each)
-                        ),
-                    ),
-                ),
-            )
-        )
-        for number in range(SERVICES)
-    ]
+    places = range(number * each, (number + 1) * each - without)
+    addresses = tuple(Address(f"10.{place >> 16}.{place >> 8 & 255}.{place & 255}") for place in places)
+    endpoints = msgspec.Raw(encode_endpoints(Endpoints((HTTP,), addresses)))
+    return encode_records(SlicedRecords("default", f"web-{number}", ports=(HTTP,), endpoints=(endpoints,)))
 
 
 if __name__ == "__main__":

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
 from ipaddress import ip_address
+from typing import TypeVar
+
+import msgspec
 
 from podling.network.dns.answers import Answer, Record, Soa, Srv
 from podling.network.dns.records import (
@@ -11,13 +15,22 @@ from podling.network.dns.records import (
     Address,
     Endpoints,
     Port,
-    ServiceRecords,
+    RecordsHead,
     encode_records,
 )
 from podling.network.dns.service_index import ServiceIndex
 
+T = TypeVar("T")
 HTTP = Port("http", "tcp", 80)
 SERIAL = 1499347823
+
+
+class ServiceRecords(RecordsHead, frozen=True, array_like=True):
+    """Everything that names of one Service are answered from; on the wire the same as ``SlicedRecords``."""
+
+    endpoints: tuple[Endpoints, ...] = ()
+
+
 HEADLESS = (
     Address("172.0.0.2"),
     Address("172.0.0.3"),
@@ -63,10 +76,25 @@ SERVICES = (
 def index_of(*services: ServiceRecords, namespaces: tuple[str, ...] = ("testns", "empty")) -> ServiceIndex:
     index = ServiceIndex()
     for each in services:
-        index.put(encode_records(each), SERIAL)
+        result_of(index.put(encode_records(each), SERIAL))
     index.set_namespaces({*namespaces, "kube-system"}, SERIAL)
     index.synced = True
     return index
+
+
+def decode_records(data: bytes) -> ServiceRecords:
+    """Return a Service's records with all endpoints. Raises ``msgspec.DecodeError``."""
+    return msgspec.msgpack.decode(data, type=ServiceRecords)
+
+
+def result_of(steps: Generator[None, None, T]) -> T:
+    """Take all the steps of a change; return its result."""
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            found: T = end.value
+            return found
 
 
 def shown(answer: Answer) -> tuple[list[str], list[str]]:

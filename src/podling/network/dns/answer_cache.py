@@ -23,7 +23,7 @@ SUCCESS, DENIAL = "success", "denial"
 Key = tuple[bytes, bool, bool]
 
 
-class Kept(Struct, frozen=True):
+class Kept(Struct, frozen=True, gc=False):
     """One answer, the moment at which it was kept, and for how many seconds."""
 
     encoded: Encoded

@@ -51,10 +51,10 @@ class Answering:
     def _keep(self, query: Query, data: bytes, resolved: Resolved, label: Label) -> None:
         encoded = resolved.encoded
         head, tail = parts(query, encoded, query.payload)
-        tails = [tail]
+        tails: tuple[bytes, ...] = (tail,)
         if not head[0] << 8 & TC:
             orders = rotations(encoded, VARIANTS_MAX)
-            tails = [parts(query, with_data(encoded, each), query.payload)[1] for each in orders]
+            tails = tuple(parts(query, with_data(encoded, each), query.payload)[1] for each in orders)
         kind = SUCCESS if encoded.counts[0] and not label.rcode else DENIAL
         counted = replace(label, cached=label.cached or kind)
         self._replies.put(data, Reply(head, tails, counted, resolved.until), resolved.depends)

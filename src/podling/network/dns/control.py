@@ -6,7 +6,7 @@ import asyncio
 import logging
 import os
 import socket
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -36,7 +36,7 @@ class Control:
         directory: Path,
         hello: Hello,
         sockets: Sequence[socket.socket],
-        take: Callable[[bytes], None],
+        take: Callable[[bytes], Awaitable[None]],
         tasks: Supervisor,
     ) -> None:
         self._path = directory / CONTROL
@@ -86,7 +86,7 @@ class Control:
             socket.send_fds(connection, [frame(self._hello)], descriptors)
             while data := await asyncio.get_running_loop().sock_recv(connection, _READ_BYTES):
                 for each in frames.feed(data):
-                    self._receive(connection, each)
+                    await self._receive(connection, each)
                     await clock.sleep(0)
         except (OSError, Garbage, msgspec.MsgspecError) as error:
             logger.info("the connection of the node ended: %s", error)
@@ -94,10 +94,10 @@ class Control:
             self._connections.discard(connection)
             connection.close()
 
-    def _receive(self, connection: socket.socket, data: bytes) -> None:
+    async def _receive(self, connection: socket.socket, data: bytes) -> None:
         if len(data) < 32:
             message = to_server.decode(data)
             if isinstance(message, Ping):
                 connection.send(frame(Pong(message.number)))
                 return
-        self._take(data)
+        await self._take(data)

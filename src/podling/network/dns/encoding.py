@@ -36,7 +36,7 @@ class Malformed(Exception):
     """A message that cannot be read."""
 
 
-class Encoded(Struct, frozen=True):
+class Encoded(Struct, frozen=True, gc=False):
     """An answer without its header and question.
 
     ``ends`` are the offsets behind each record within ``data``; ``ttls`` those of the TTLs, which lie there.

@@ -8,7 +8,7 @@ end is ignored.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from pathlib import Path
 
 from podling.network.dns.messages import Frames, Garbage
@@ -47,13 +47,17 @@ class Journal:
     def is_long(self) -> bool:
         return self._size > 2 * self._compact_size + SLACK_BYTES
 
-    def rewrite(self, frames: Iterable[bytes]) -> None:
-        """Replace the journal by one with only these frames, and go on with that."""
+    def rewriting(self, frames: Iterable[bytes]) -> Generator[None, None, None]:
+        """Replace the journal by one with only these frames, in steps, and go on with that.
+
+        Nothing may be appended between the steps. The earlier journal stays until the last one.
+        """
         fresh = self._path.with_suffix(".new")
         size = 0
         with fresh.open("wb") as file:
             for each in frames:
                 size += file.write(each)
+                yield
         fresh.replace(self._path)
         self.close()
         self._file = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC)

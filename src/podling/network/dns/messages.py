@@ -7,7 +7,7 @@ process ends.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import msgspec
 from msgspec import Struct
@@ -16,7 +16,8 @@ from podling.network.dns.settings import Settings
 
 FRAME_BYTES_MAX = 16 * 1024 * 1024
 SERVICES_AT_ONCE = 50
-"""The Services in one message: taking them in holds the server for about two milliseconds."""
+RECORD_BYTES_AT_ONCE = 256 * 1024
+"""The most in one message of Services, but for a single Service that is larger."""
 
 DATAGRAMS, CONNECTIONS, STATUS = "udp", "tcp", "status"
 
@@ -92,6 +93,20 @@ from_server = msgspec.msgpack.Decoder(FromServer)
 def frame(message: ToServer | FromServer) -> bytes:
     data = _encoder.encode(message)
     return len(data).to_bytes(4, "big") + data
+
+
+def batches(records: Iterable[bytes]) -> Iterator[tuple[bytes, ...]]:
+    """Cut the encoded records of many Services into what one message may have."""
+    batch: list[bytes] = []
+    size = 0
+    for each in records:
+        if batch and (len(batch) >= SERVICES_AT_ONCE or size + len(each) > RECORD_BYTES_AT_ONCE):
+            yield tuple(batch)
+            batch, size = [], 0
+        batch.append(each)
+        size += len(each)
+    if batch:
+        yield tuple(batch)
 
 
 class Garbage(Exception):

@@ -15,7 +15,7 @@ SIZE_BUCKETS = (0, 100, 200, 300, 400, 511, 1023, 2047, 4095, 8291, 16000, 32000
 TIME_BUCKETS = tuple(0.00025 * 2**number for number in range(16))
 
 
-class Label(Struct, frozen=True):
+class Label(Struct, frozen=True, gc=False):
     """The labels of one reply.
 
     ``plugin`` is CoreDNS' name of the part that answered, ``cached`` the kind of cached answer (empty: it was

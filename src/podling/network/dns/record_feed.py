@@ -19,6 +19,7 @@ from podling.network.dns.messages import (
     Namespaces,
     Services,
     ToServer,
+    batches,
 )
 from podling.network.dns.records import encode_records, service_key
 from podling.network.dns.service_records import SliceRecords, records_of, slice_records
@@ -57,7 +58,8 @@ class RecordFeed:
         keys = [key_of(each) for each in self._services.values()]
         for start in range(0, len(keys), SERVICES_AT_ONCE):
             await turns.take(_PIECE_BYTES)
-            yield self._records(keys[start : start + SERVICES_AT_ONCE])
+            for each in self._records(keys[start : start + SERVICES_AT_ONCE]):
+                yield each
         yield Complete()
         while True:
             await self._wake.wait()
@@ -68,12 +70,13 @@ class RecordFeed:
                 yield self._all_namespaces()
             keys, self._changed = list(self._changed), {}
             for start in range(0, len(keys), SERVICES_AT_ONCE):
-                yield self._records(keys[start : start + SERVICES_AT_ONCE])
+                for each in self._records(keys[start : start + SERVICES_AT_ONCE]):
+                    yield each
 
     def _all_namespaces(self) -> Namespaces:
         return Namespaces(tuple(each.metadata.name or "" for each in self._namespaces.values()))
 
-    def _records(self, keys: Iterable[Key]) -> Services:
+    def _records(self, keys: Iterable[Key]) -> list[Services]:
         changed, gone = [], []
         for key in keys:
             service = self._services.get(key)
@@ -82,7 +85,8 @@ class RecordFeed:
             else:
                 slices = self.slices.by_index(_BY_SERVICE, str(key))
                 changed.append(encode_records(records_of(service, slices)))
-        return Services(tuple(changed), tuple(gone))
+        found = [Services(each) for each in batches(changed)]
+        return [*found, Services(gone=tuple(gone))] if gone else found
 
     # ---- changes
 

@@ -6,6 +6,8 @@ which keeps each Service in its encoded form: 50,000 endpoints then take a few m
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import msgspec
 from msgspec import Struct
 
@@ -43,8 +45,8 @@ class Endpoints(Struct, frozen=True, array_like=True):
     addresses: tuple[Address, ...]
 
 
-class ServiceRecords(Struct, frozen=True, array_like=True):
-    """Everything that names of one Service are answered from."""
+class RecordsHead(Struct, frozen=True, array_like=True):
+    """The records of one Service without its endpoints."""
 
     namespace: str
     name: str
@@ -52,7 +54,6 @@ class ServiceRecords(Struct, frozen=True, array_like=True):
     """Empty for a headless Service and for an external name."""
     external_name: str = ""
     ports: tuple[Port, ...] = ()
-    endpoints: tuple[Endpoints, ...] = ()
 
     @property
     def headless(self) -> bool:
@@ -61,6 +62,18 @@ class ServiceRecords(Struct, frozen=True, array_like=True):
     @property
     def key(self) -> str:
         return service_key(self.namespace, self.name)
+
+
+class SlicedRecords(RecordsHead, frozen=True, array_like=True):
+    """Everything that names of one Service are answered from, with each EndpointSlice still encoded.
+
+    A question, or the change of one slice, decodes only the slices that it needs.
+    """
+
+    endpoints: tuple[msgspec.Raw, ...] = ()
+
+    def groups(self) -> Iterator[Endpoints]:
+        return map(decode_endpoints, self.endpoints)
 
 
 def service_key(namespace: str, name: str) -> str:
@@ -76,13 +89,23 @@ def address_label(ip: str) -> str:
 
 
 _encoder = msgspec.msgpack.Encoder()
-_decoder = msgspec.msgpack.Decoder(ServiceRecords)
+_sliced_decoder = msgspec.msgpack.Decoder(SlicedRecords)
+_endpoints_decoder = msgspec.msgpack.Decoder(Endpoints)
 
 
-def encode_records(records: ServiceRecords) -> bytes:
+def encode_records(records: RecordsHead) -> bytes:
     return _encoder.encode(records)
 
 
-def decode_records(data: bytes) -> ServiceRecords:
+def decode_sliced(data: bytes) -> SlicedRecords:
+    """Raises ``msgspec.DecodeError`` where anything but the endpoints cannot be read."""
+    return _sliced_decoder.decode(data)
+
+
+def encode_endpoints(endpoints: Endpoints) -> bytes:
+    return _encoder.encode(endpoints)
+
+
+def decode_endpoints(data: bytes | msgspec.Raw) -> Endpoints:
     """Raises ``msgspec.DecodeError``."""
-    return _decoder.decode(data)
+    return _endpoints_decoder.decode(data)

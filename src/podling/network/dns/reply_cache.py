@@ -9,25 +9,29 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from msgspec import Struct
+
 ENTRIES_MAX = 16384
+DEPENDING_MAX = 256
+"""The most replies that one change has to forget. A client may put one question in any number of ways."""
 _HEADER_BYTES = 12
 _FOREVER = float("inf")
 
 
-class Reply:
-    """One reply, without identifier and question. ``tails`` take turns; their order of addresses differs."""
+class Reply(Struct, gc=False):
+    """One reply, without identifier and question. ``tails`` take turns; their order of addresses differs.
 
-    __slots__ = ("head", "hits", "label", "tails", "turn", "until")
+    Thousands of them live long. None is part of a cycle, so the garbage collector need not visit them.
+    """
 
-    def __init__(self, head: bytes, tails: list[bytes], label: object, until: float = _FOREVER) -> None:
-        self.head = head
-        self.tails = tails
-        self.label = label
-        """The labels of the reply in metrics."""
-        self.until = until
-        self.turn = 0
-        self.hits = 0
-        """Hits that metrics do not count yet."""
+    head: bytes
+    tails: tuple[bytes, ...]
+    label: object
+    """The labels of the reply in metrics."""
+    until: float = _FOREVER
+    turn: int = 0
+    hits: int = 0
+    """Hits that metrics do not count yet."""
 
 
 def reply_key(query: bytes) -> bytes:
@@ -75,7 +79,11 @@ class ReplyCache:
         if needs:
             self._needs[key] = needs
         for each in needs:
-            self._depending.setdefault(each, set()).add(key)
+            keys = self._depending.setdefault(each, set())
+            if len(keys) >= DEPENDING_MAX:
+                self._forget(next(iter(keys)))
+                keys = self._depending.setdefault(each, set())
+            keys.add(key)
 
     def changed(self, names: Iterable[str]) -> None:
         """Forget every reply that depends on one of ``names``."""

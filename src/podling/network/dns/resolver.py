@@ -20,7 +20,15 @@ from podling.network.dns.answers import (
     SERVFAIL,
     Answer,
 )
-from podling.network.dns.encoding import RA, UDP_BYTES_MAX, Encoded, Malformed, aged, encode
+from podling.network.dns.encoding import (
+    RA,
+    TCP_BYTES_MAX,
+    UDP_BYTES_MAX,
+    Encoded,
+    Malformed,
+    aged,
+    encode,
+)
 from podling.network.dns.exchange import NoAnswer
 from podling.network.dns.forwarder import Forwarder, Overload
 from podling.network.dns.hosts import Hosts
@@ -29,13 +37,11 @@ from podling.network.dns.responses import joined, question_for
 from podling.network.dns.settings import Server, Settings, stub_for, usable
 from podling.network.dns.zone import Zone
 
-HOSTS = "hosts"
-"""In ``Resolved.depends``: the answer may change with the static hosts."""
-
 
 class Resolved(Struct, frozen=True):
     """An answer, and how long it may be repeated: until a change in ``depends``, or until ``until``.
 
+    Other settings, static hosts among them, end every answer and need no mention in ``depends``.
     ``until`` is a moment of the monotonic clock; 0: it must not be repeated.
     """
 
@@ -79,13 +85,13 @@ class Resolver:
         """
         answer = self.hosts.lookup(query.labels, query.type)
         if answer is not None:
-            return Resolved(encode(answer, query.question, limit), "hosts", depends=(HOSTS,))
-        answer = self._cluster(query)
+            return Resolved(encode(answer, query.question, limit), "hosts")
+        answer = self._cluster(query, limit)
         if answer is not None and not answer.follow:
             if answer.rcode == NXDOMAIN and not self.zone.index.synced:
                 return Resolved(encode(Answer(SERVFAIL), query.question, limit), "kubernetes", until=0)
             encoded = encode(answer, query.question, limit)
-            return Resolved(encoded, "kubernetes", depends=(*answer.depends, HOSTS))
+            return Resolved(encoded, "kubernetes", depends=answer.depends)
         if query.type == ANY and answer is None:  # a question of no use but for floods (RFC 8482)
             return Resolved(Encoded(RA | REFUSED, (0, 0, 0), b""), "forward")
         found = self.cache.get(query.key, clock.monotonic())
@@ -93,16 +99,16 @@ class Resolver:
             return None
         encoded, kind, until = found
         depends = answer.depends if answer is not None else ()
-        return Resolved(encoded, "cache", until, (*depends, HOSTS), kind)
+        return Resolved(encoded, "cache", until, depends, kind)
 
-    def _cluster(self, query: Query) -> Answer | None:
+    def _cluster(self, query: Query, limit: int) -> Answer | None:
         if self.zone.contains(query.labels):
-            return self.zone.lookup(query.labels, query.type)
+            return self.zone.lookup(query.labels, query.type, limit)
         return self.zone.lookup_reverse(query.labels, query.type)
 
     async def forward(self, query: Query) -> Resolved:
         """Query other servers. Fails with SERVFAIL, or REFUSED under too much load."""
-        answer = self._cluster(query)
+        answer = self._cluster(query, TCP_BYTES_MAX)
         try:
             if answer is not None and answer.follow:
                 return await self._follow(query, answer)
@@ -134,7 +140,7 @@ class Resolver:
         if hosts is not None:
             records = tuple(replace(record, owner=answer.follow) for record in hosts.records)
             encoded = encode(Answer(records=(*answer.records, *records)), query.question)
-            return Resolved(encoded, "kubernetes", depends=(*answer.depends, HOSTS))
+            return Resolved(encoded, "kubernetes", depends=answer.depends)
         try:
             outcome = await self._forwarder.forward(self._servers(labels), onward)
         except (NoAnswer, Overload):

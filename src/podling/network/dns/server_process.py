@@ -10,6 +10,7 @@ has put its own control socket in its place: that one serves the same sockets.
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import os
 import resource
@@ -47,6 +48,8 @@ LOG_BYTES_MAX = 1024 * 1024
 FOLLOW_SECONDS = 2.0
 """The interval of looking whether ``resolv.conf`` changed, and whether another process took over."""
 READY = b"ready"
+REPLIES_AT_ONCE = 64
+"""The replies whose hits are counted between two looks for questions."""
 
 
 class ServerProcess:
@@ -68,6 +71,7 @@ class ServerProcess:
         self._status = StatusServer(self._page, lambda: self._index.synced, sources)
         self._state = State(self._resolver, self._server.replies, launch.resolv_conf)
         self._journal = Journal(self._directory / "journal")
+        self._taking = asyncio.Lock()
         hello = Hello(os.getpid(), launch.build, launch.endpoints)
         self._control = Control(self._directory, hello, self._sockets, self._take, self._tasks)
 
@@ -79,7 +83,8 @@ class ServerProcess:
             with suppress(msgspec.MsgspecError):
                 self._state.apply(to_server.decode(data))
         self._state.follow_resolv_conf()
-        self._journal.rewrite(self._state.frames())
+        for _ in self._journal.rewriting(self._state.frames()):
+            pass
         for endpoint, found in zip(self._launch.endpoints, self._sockets, strict=True):
             if endpoint.kind == DATAGRAMS:
                 self._server.serve_datagrams(found)
@@ -88,6 +93,8 @@ class ServerProcess:
             else:
                 await self._status.serve(found.dup())
         self._control.listen()
+        gc.collect()
+        gc.freeze()  # nothing that exists now is visited again: such a visit would hold every question up
         os.write(ready, READY)
         os.close(ready)
         while self._control.is_current() and not await clock.wait_for(ended, FOLLOW_SECONDS):
@@ -103,24 +110,33 @@ class ServerProcess:
         for each in self._sockets:
             each.close()
 
-    def _take(self, data: bytes) -> None:
-        """Take a frame from the node's process. Raises ``msgspec.MsgspecError``."""
-        self._state.apply(to_server.decode(data))
-        try:
-            self._journal.append(len(data).to_bytes(4, "big") + data)
-            if self._journal.is_long:
-                self._journal.rewrite(self._state.frames())
-        except OSError as error:  # it is on a file system in memory, which may be full
-            logger.warning("the journal cannot be written: %s", error)
+    async def _take(self, data: bytes) -> None:
+        """Take a frame from the node's process. Raises ``msgspec.MsgspecError``.
+
+        Questions are answered between the steps, so that none waits for the whole of a large change.
+        """
+        async with self._taking:
+            for _ in self._state.steps(to_server.decode(data)):
+                await clock.sleep(0)
+            try:
+                self._journal.append(len(data).to_bytes(4, "big") + data)
+                if self._journal.is_long:
+                    for _ in self._journal.rewriting(self._state.frames()):
+                        await clock.sleep(0)
+            except OSError as error:  # it is on a file system in memory, which may be full
+                logger.warning("the journal cannot be written: %s", error)
 
     def _notice(self, reason: str, text: str) -> None:
         logger.warning("%s: %s", reason, text)
         self._control.send(Notice(reason, text))
 
-    def _page(self) -> bytes:
+    async def _page(self) -> bytes:
         replies, metrics, cache = self._server.replies, self._server.metrics, self._resolver.cache
-        metrics.count_hits((*replies.replies.values(), *replies.dropped))
-        replies.dropped.clear()
+        dropped, replies.dropped = replies.dropped, []
+        counted = (*dropped, *replies.replies.values())
+        for start in range(0, len(counted), REPLIES_AT_ONCE):
+            metrics.count_hits(counted[start : start + REPLIES_AT_ONCE])
+            await clock.sleep(0)
         sizes = Sizes(
             successes=cache.count(SUCCESS) + len(replies.replies),
             denials=cache.count(DENIAL),

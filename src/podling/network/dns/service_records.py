@@ -7,22 +7,29 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-import msgspec
-from msgspec import Struct
+from msgspec import Raw, Struct
 
 from podling.api.core_v1 import Service
 from podling.api.discovery_v1 import Endpoint, EndpointSlice
 from podling.api.meta_v1 import ObjectMeta
-from podling.network.dns.records import ANY_PORT, NO_PORT, Address, Endpoints, Port, ServiceRecords
+from podling.network.dns.records import (
+    ANY_PORT,
+    NO_PORT,
+    Address,
+    Endpoints,
+    Port,
+    SlicedRecords,
+    encode_endpoints,
+)
 
 SERVICE_NAME = "kubernetes.io/service-name"
 
-_encoder = msgspec.msgpack.Encoder()
-_decoder = msgspec.msgpack.Decoder(Endpoints)
-
 
 class SliceRecords(Struct, frozen=True):
-    """The part of an EndpointSlice that names follow from, encoded: 25 bytes for each endpoint."""
+    """The part of an EndpointSlice that names follow from, encoded: 25 bytes for each endpoint.
+
+    ``endpoints`` is empty where no endpoint is ready.
+    """
 
     metadata: ObjectMeta
     service: str
@@ -37,7 +44,7 @@ def slice_records(found: EndpointSlice) -> SliceRecords:
     Not-ready endpoints are left out. ``publishNotReadyAddresses`` needs no rule here: the EndpointSlice
     controller marks such endpoints as ready.
     """
-    metadata = found.metadata
+    metadata, ready = found.metadata, _endpoints(found)
     return SliceRecords(
         ObjectMeta(
             name=metadata.name,
@@ -46,26 +53,29 @@ def slice_records(found: EndpointSlice) -> SliceRecords:
             resource_version=metadata.resource_version,
         ),
         metadata.labels.get(SERVICE_NAME, ""),
-        _encoder.encode(_endpoints(found)),
+        encode_endpoints(ready) if ready.addresses else b"",
     )
 
 
-def records_of(service: Service, slices: Iterable[SliceRecords]) -> ServiceRecords:
-    """Return the records of ``service``; ``slices`` are those with its name in their label."""
+def records_of(service: Service, slices: Iterable[SliceRecords]) -> SlicedRecords:
+    """Return the records of ``service``; ``slices`` are those with its name in their label.
+
+    The slices stay encoded, so that one change in a Service of many endpoints costs no more than a copy.
+    """
     spec = service.spec
     namespace, name = service.metadata.namespace or "", service.metadata.name or ""
     if spec.type == "ExternalName":
-        return ServiceRecords(namespace, name, external_name=spec.external_name or "")
+        return SlicedRecords(namespace, name, external_name=spec.external_name or "")
     addresses = spec.cluster_ips or ((spec.cluster_ip,) if spec.cluster_ip else ())
     ports = tuple(
         Port(port.name or "", (port.protocol or "TCP").lower(), port.port) for port in spec.ports
     ) or (ANY_PORT,)
-    return ServiceRecords(
+    return SlicedRecords(
         namespace,
         name,
         cluster_ips=tuple(address for address in addresses if address and address != "None"),
         ports=ports,
-        endpoints=tuple(found for each in slices if (found := _decoder.decode(each.endpoints)).addresses),
+        endpoints=tuple(Raw(each.endpoints) for each in slices if each.endpoints),
     )
 
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from itertools import islice
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from podling import clock
 from podling.network.dns.messages import (
-    SERVICES_AT_ONCE,
     Begin,
     Complete,
     Configure,
@@ -16,8 +14,10 @@ from podling.network.dns.messages import (
     Ping,
     Services,
     ToServer,
+    batches,
     frame,
 )
+from podling.network.dns.records import decode_sliced
 from podling.network.dns.reply_cache import ReplyCache
 from podling.network.dns.resolver import Resolver
 from podling.network.dns.service_index import ServiceIndex
@@ -39,39 +39,46 @@ class State:
         return self._resolver.zone.index
 
     def apply(self, message: ToServer) -> None:
-        """Take one message."""
+        """Take one message as a whole."""
+        for _ in self.steps(message):
+            pass
+
+    def steps(self, message: ToServer) -> Iterator[None]:
+        """Take one message in steps of well below a millisecond, between which questions may be answered.
+
+        Another message may begin only after the last step.
+        """
         serial = int(clock.now().timestamp())
         match message:
             case Begin():
                 self._unseen = set(self._index.keys())
             case Services(changed, gone):
-                self._services(changed, gone, serial)
+                yield from self._services(changed, gone, serial)
             case Namespaces(names):
                 if self._index.namespaces != frozenset(names):
                     self._index.set_namespaces(names, serial)
                     self._replies.changed((ANY_NAMESPACE, ANY_CHANGE))
             case Complete():
                 unseen, self._unseen = self._unseen, None
-                self._services((), tuple(sorted(unseen or ())), serial)
+                yield from self._services((), sorted(unseen or ()), serial)
                 self._index.synced = True
             case Configure():
                 self._configure(message)
             case Ping():
                 return
 
-    def _services(self, changed: Sequence[bytes], gone: Sequence[str], serial: int) -> None:
-        index, names = self._index, []
+    def _services(self, changed: Iterable[bytes], gone: Iterable[str], serial: int) -> Iterator[None]:
+        unseen = self._unseen if self._unseen is not None else set()
         for data in changed:
-            key, changed_now = index.put(data, serial)
-            if changed_now:
-                names.append(key)
-            if self._unseen:
-                self._unseen.discard(key)
-        names += [key for key in gone if index.remove(key, serial)]
-        if self._unseen is not None:
-            self._unseen.difference_update(gone)
-        if names:
-            self._replies.changed((*names, ANY_CHANGE))
+            unseen.discard(decode_sliced(data).key)
+            if key := (yield from self._index.put(data, serial)):
+                self._replies.changed((key, ANY_CHANGE))
+                yield
+        for each in gone:
+            unseen.discard(each)
+            if key := (yield from self._index.remove(each, serial)):
+                self._replies.changed((key, ANY_CHANGE))
+                yield
 
     def _configure(self, message: Configure) -> None:
         if message == self._configured and self._node_servers is not None:
@@ -95,9 +102,8 @@ class State:
         """Yield the frames that lead to this state."""
         yield frame(self._configured)
         yield frame(Namespaces(tuple(sorted(self._index.namespaces))))
-        encoded = self._index.encoded()
-        while chunk := tuple(islice(encoded, SERVICES_AT_ONCE)):
-            yield frame(Services(chunk))
+        for each in batches(self._index.encoded()):
+            yield frame(Services(each))
         if self._index.synced:
             yield frame(Complete())
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from http import HTTPStatus
 
@@ -18,7 +18,7 @@ REQUEST_BYTES_MAX = 16384
 CONNECTIONS_MAX = 32
 METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
-Page = Callable[[], bytes]
+Page = Callable[[], Awaitable[bytes]]
 
 
 class StatusServer:
@@ -52,28 +52,28 @@ class StatusServer:
             with suppress(OSError, EOFError, asyncio.LimitOverrunError):
                 async with asyncio.timeout(SECONDS_MAX):
                     head = await reader.readuntil(b"\r\n\r\n")
-                    writer.write(self._response(head.split(b"\r\n", 1)[0].decode("latin-1")))
+                    writer.write(await self._response(head.split(b"\r\n", 1)[0].decode("latin-1")))
                     await writer.drain()
         finally:
             self._open -= 1
             writer.close()
 
-    def _response(self, line: str) -> bytes:
+    async def _response(self, line: str) -> bytes:
         method, _, rest = line.partition(" ")
         path = rest.partition(" ")[0].partition("?")[0]
-        status, body, kind = self._answer(method, path)
+        status, body, kind = await self._answer(method, path)
         head = (
             f"HTTP/1.1 {status.value} {status.phrase}\r\nContent-Type: {kind}\r\n"
             f"Content-Length: {len(body)}\r\nConnection: close\r\n\r\n"
         )
         return head.encode() + (b"" if method == "HEAD" else body)
 
-    def _answer(self, method: str, path: str) -> tuple[HTTPStatus, bytes, str]:
+    async def _answer(self, method: str, path: str) -> tuple[HTTPStatus, bytes, str]:
         plain = "text/plain; charset=utf-8"
         if method not in ("GET", "HEAD"):
             return HTTPStatus.METHOD_NOT_ALLOWED, b"", plain
         if path == "/metrics":
-            return HTTPStatus.OK, self._metrics(), METRICS_TYPE
+            return HTTPStatus.OK, await self._metrics(), METRICS_TYPE
         if path == "/health":
             return HTTPStatus.OK, b"OK", plain
         if path == "/ready":

@@ -9,7 +9,7 @@ purpose: the name ``dns-version`` exists for every type, and a pod's address has
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from ipaddress import ip_address
 
 from msgspec import Struct
@@ -37,7 +37,15 @@ from podling.network.dns.answers import (
     labels_of,
     reverse_address,
 )
-from podling.network.dns.records import NO_PORT, Address, Port, ServiceRecords, service_key
+from podling.network.dns.records import (
+    NO_PORT,
+    Address,
+    Port,
+    RecordsHead,
+    SlicedRecords,
+    decode_endpoints,
+    service_key,
+)
 from podling.network.dns.service_index import ServiceIndex
 
 TTL_SECONDS = 30
@@ -50,6 +58,12 @@ ANY_CHANGE = "*"
 """In ``Answer.depends``: the answer may change with every change."""
 ANY_NAMESPACE = "namespaces"
 """In ``Answer.depends``: the answer may change with the set of namespaces."""
+
+BYTES_MAX = 65535
+"""The size of the largest message."""
+_RECORD_BYTES_MIN = 16
+_EQUAL_WEIGHTS = 101
+"""From so many targets on every SRV record has the same weight, 1."""
 
 _SVC, _POD = "svc", "pod"
 _WEIGHT = 100
@@ -92,15 +106,18 @@ class Zone:
             records=tuple(Record("", PTR, TTL_SECONDS, name) for name in names), depends=(ANY_CHANGE,)
         )
 
-    def lookup(self, labels: Labels, kind: int) -> Answer:
-        """Answer a question for a name below the cluster's domain."""
+    def lookup(self, labels: Labels, kind: int, limit: int = BYTES_MAX) -> Answer:
+        """Answer a question for a name below the cluster's domain.
+
+        Of a large answer there are no more records than fill ``limit`` bytes, and one.
+        """
         if kind in (AXFR, IXFR):
             return Answer(REFUSED)
         below = labels[: len(labels) - len(self.labels)]
         depends = _depends(below)
         if special := self._special(below, kind):
             return special
-        targets = self._targets(below)
+        targets = self._targets(below, kind, max(_EQUAL_WEIGHTS, limit // _RECORD_BYTES_MIN + 2))
         if targets is None:
             return Answer(NXDOMAIN, authority=(self.soa(),), depends=depends)
         found = self._answer(labels, kind, targets)
@@ -152,8 +169,11 @@ class Zone:
 
     # ---- targets
 
-    def _targets(self, below: Labels) -> list[Target] | None:
-        """Return the targets of a name; empty if it only has names below it, None if it does not exist."""
+    def _targets(self, below: Labels, kind: int, most: int) -> list[Target] | None:
+        """Return the targets of a name; empty if it only has names below it, None if it does not exist.
+
+        Those that add nothing to an answer of ``kind`` may be missing, but for the first one.
+        """
         if not below:
             return []
         if below[-1] not in (_SVC, _POD):
@@ -168,7 +188,7 @@ class Zone:
         service = self.index.get(service_key(namespace, rest[-1]))
         if service is None or len(rest) > 3:
             return None
-        return list(self._service_targets(service, rest[:-1])) or None
+        return _first(self._service_targets(service, rest[:-1], kind), kind, most) or None
 
     def _pod(self, namespace: str, rest: Labels) -> list[Target] | None:
         """Return the address in a pod's name, whether or not there is such a pod (``pods insecure``)."""
@@ -183,7 +203,7 @@ class Zone:
             return None
         return [Target(host, 0, f"{label}.{namespace}.{_POD}.{self.domain}")]
 
-    def _service_targets(self, service: ServiceRecords, left: Labels) -> Iterator[Target]:
+    def _service_targets(self, service: SlicedRecords, left: Labels, kind: int) -> Iterator[Target]:
         """Yield the targets of a Service's name. ``left``: an endpoint, or a port and a protocol."""
         endpoint = left[0] if len(left) == 1 else ""
         port, protocol = (label.removeprefix("_") for label in left) if len(left) == 2 else ("", "")
@@ -191,7 +211,7 @@ class Zone:
             if not left and not _is_address(service.external_name):
                 yield Target(service.external_name, 0, self._service_name(service), external=True)
         elif service.headless or endpoint:
-            yield from self._endpoint_targets(service, endpoint, port, protocol)
+            yield from self._endpoint_targets(service, endpoint, port, protocol, kind)
         else:
             name = self._service_name(service)
             for each in service.ports:
@@ -199,20 +219,24 @@ class Zone:
                     yield from (Target(ip, each.number, name) for ip in service.cluster_ips)
 
     def _endpoint_targets(
-        self, service: ServiceRecords, endpoint: str, port: str, protocol: str
+        self, service: SlicedRecords, endpoint: str, port: str, protocol: str, kind: int
     ) -> Iterator[Target]:
-        for group in service.endpoints:
+        exists = False
+        for group in service.groups():
             ports = [each for each in group.ports if _matches(each, port, protocol)]
             for address in group.addresses if ports else ():
                 if endpoint and endpoint != address.label.lower():
                     continue
+                if exists and not _answers(address.ip, kind):
+                    continue
+                exists = True
                 name = self._endpoint_name(service, address)
                 yield from (Target(address.ip, each.number, name) for each in ports)
 
-    def _service_name(self, service: ServiceRecords) -> str:
+    def _service_name(self, service: RecordsHead) -> str:
         return f"{service.name}.{service.namespace}.{_SVC}.{self.domain}"
 
-    def _endpoint_name(self, service: ServiceRecords, address: Address) -> str:
+    def _endpoint_name(self, service: RecordsHead, address: Address) -> str:
         return f"{address.label}.{self._service_name(service)}"
 
     def _names_of(self, packed: bytes) -> Iterator[str]:
@@ -222,10 +246,15 @@ class Zone:
             if any(ip_address(ip).packed == packed for ip in service.cluster_ips):
                 yield self._service_name(service)
                 return
+        text = str(ip_address(packed))
+        is_short = len(packed) == 4
         for service in services:
-            for group in service.endpoints:
-                for address in group.addresses:
-                    if ip_address(address.ip).packed == packed:
+            for data in map(bytes, service.endpoints):
+                if is_short and text.encode() not in data:
+                    continue
+                for address in decode_endpoints(data).addresses:
+                    # An address of IPv6 may be written in several ways.
+                    if address.ip == text or (not is_short and ip_address(address.ip).packed == packed):
                         yield self._endpoint_name(service, address)
 
     # ---- records
@@ -255,7 +284,8 @@ class Zone:
             return Answer(records=(alias,), follow=name)
         below = target[: len(target) - len(self.labels)]
         depends = _depends(below)
-        found_next = self._addresses(target, kind, self._targets(below) or [], (*chain, name))
+        next_targets = self._targets(below, kind, BYTES_MAX // _RECORD_BYTES_MIN) or []
+        found_next = self._addresses(target, kind, next_targets, (*chain, name))
         if not found_next.records:
             return Answer(depends=depends + found_next.depends)
         return Answer(
@@ -263,6 +293,23 @@ class Zone:
             follow=found_next.follow,
             depends=depends + found_next.depends,
         )
+
+
+def _answers(ip: str, kind: int) -> bool:
+    """Return whether an endpoint's address adds to an answer of ``kind``."""
+    return kind == SRV or kind == (AAAA if ":" in ip else A)
+
+
+def _first(targets: Iterable[Target], kind: int, most: int) -> list[Target]:
+    """Return targets up to the one with which an answer of ``kind`` has ``most`` records."""
+    found: list[Target] = []
+    records: set[object] = set()
+    for each in targets:
+        found.append(each)
+        records.add((each.name, each.port) if kind == SRV else each.host)
+        if len(records) >= most:
+            break
+    return found
 
 
 def _depends(below: Labels) -> tuple[str, ...]:

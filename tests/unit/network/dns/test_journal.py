@@ -14,6 +14,11 @@ def messages(journal: Journal) -> list[object]:
     return [to_server.decode(data) for data in journal.frames()]
 
 
+def rewrite(journal: Journal, frames: list[bytes]) -> None:
+    for _ in journal.rewriting(frames):
+        pass
+
+
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     return tmp_path / "journal"
@@ -25,7 +30,7 @@ def test_new_journal_is_empty(path: Path) -> None:
 
 def test_appended_frames_follow_those_it_began_with(path: Path) -> None:
     journal = Journal(path)
-    journal.rewrite([frame(Begin())])
+    rewrite(journal, [frame(Begin())])
     journal.append(frame(Namespaces(("a",))))
     journal.append(frame(Complete()))
     journal.close()
@@ -43,15 +48,27 @@ def test_journal_of_something_else_is_ignored(path: Path) -> None:
     assert messages(Journal(path)) == []
 
 
+def test_interrupted_rewriting_leaves_the_earlier_journal(path: Path) -> None:
+    journal = Journal(path)
+    rewrite(journal, [frame(Begin())])
+    steps = journal.rewriting([frame(Complete()), frame(Complete())])
+    next(steps)
+    assert messages(Journal(path)) == [Begin()]
+    steps.close()
+    journal.append(frame(Namespaces(("a",))))
+    journal.close()
+    assert messages(Journal(path)) == [Begin(), Namespaces(("a",))]
+
+
 def test_journal_becomes_too_long(path: Path) -> None:
     journal = Journal(path)
-    journal.rewrite([])
+    rewrite(journal, [])
     lengths = []
     while path.stat().st_size <= SLACK_BYTES:
         lengths.append(journal.is_long)
         journal.append(frame(Namespaces(("x" * 1000,) * 100)))
     lengths.append(journal.is_long)
-    journal.rewrite([frame(Complete())])
+    rewrite(journal, [frame(Complete())])
     lengths.append(journal.is_long)
     assert lengths == [False] * (len(lengths) - 2) + [True, False]
     assert messages(journal) == [Complete()]

@@ -23,7 +23,7 @@ def test_many_replies_count_as_so_many_single_ones() -> None:
 
 
 def test_first_answer_is_a_miss_and_its_repeats_are_hits() -> None:
-    metrics, reply = Metrics(), Reply(b"", [b""], HIT)
+    metrics, reply = Metrics(), Reply(b"", (b"",), HIT)
     metrics.count(LABEL)
     reply.hits = 4
     for _ in range(2):

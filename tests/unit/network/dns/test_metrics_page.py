@@ -29,7 +29,7 @@ def samples(metrics: Metrics, sizes: Sizes) -> dict[tuple[str, ...], float]:
 
 def test_page_counts_every_question() -> None:
     metrics = Metrics()
-    reply = Reply(b"", [b""], HIT)
+    reply = Reply(b"", (b"",), HIT)
     reply.hits = 3
     metrics.count_hits([reply, reply])
     metrics.count(MISS)

@@ -13,9 +13,9 @@ from podling.api.meta_v1 import ObjectMeta
 from podling.client.informer_factory import InformerFactory
 from podling.network.dns.messages import Begin, Complete, Namespaces, Services, ToServer
 from podling.network.dns.record_feed import RecordFeed
-from podling.network.dns.records import ServiceRecords, decode_records
 from podling.supervisor import Supervisor
 from podling.testing import ControlPlane
+from tests.support.dns_records import ServiceRecords, decode_records
 
 
 class Reader:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from podling.network.dns.records import address_label, decode_records, encode_records
-from tests.support.dns_records import SERVICES, headless
+from podling.network.dns.records import address_label, encode_records
+from tests.support.dns_records import SERVICES, decode_records, headless
 
 
 @pytest.mark.parametrize("records", SERVICES, ids=lambda records: records.name)

@@ -5,14 +5,14 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podling.network.dns.reply_cache import Reply, ReplyCache, reply_key
+from podling.network.dns.reply_cache import DEPENDING_MAX, Reply, ReplyCache, reply_key
 from tests.support.dns_messages import question
 
 NAME = "web.shop.svc.cluster.local"
 
 
 def reply(*tails: bytes, until: float = float("inf")) -> Reply:
-    return Reply(b"<head>", list(tails) or [b"<tail>"], None, until)
+    return Reply(b"<head>", tails or (b"<tail>",), None, until)
 
 
 def test_identifier_and_letters_are_those_of_each_client() -> None:
@@ -98,3 +98,14 @@ def test_nothing_is_kept_that_depends_on_a_change(steps: list[tuple[str, str, se
             cache.changed((name,))
             held = {each: needs for each, needs in held.items() if name not in needs}
     assert set(cache.replies) == {reply_key(question(name)) for name in held}
+
+
+def test_one_change_forgets_a_bounded_number_of_replies() -> None:
+    cache = ReplyCache()
+    for number in range(DEPENDING_MAX + 50):
+        cache.put(question("a", payload=600 + number), reply(), ("shop/a", "*"))
+        cache.put(question(f"b{number}"), reply())
+        assert cache.get(question("a", payload=600 + number), 0.0) is not None
+    assert len(cache.replies) == DEPENDING_MAX + DEPENDING_MAX + 50
+    cache.changed(("shop/a",))
+    assert len(cache.replies) == DEPENDING_MAX + 50

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from podling.api.core_v1 import Service, ServicePort, ServiceSpec
 from podling.api.discovery_v1 import Endpoint, EndpointConditions, EndpointPort, EndpointSlice
 from podling.api.meta_v1 import ObjectMeta
-from podling.network.dns.records import Address, Endpoints, Port, ServiceRecords
-from podling.network.dns.service_records import SliceRecords, records_of, slice_records
+from podling.network.dns import service_records
+from podling.network.dns.records import (
+    Address,
+    Endpoints,
+    Port,
+    encode_records,
+)
+from podling.network.dns.service_records import SliceRecords, slice_records
+from tests.support.dns_records import ServiceRecords, decode_records
 
 METADATA = ObjectMeta(namespace="shop", name="web")
 PORTS = (ServicePort(name="http", port=80, protocol="TCP"),)
@@ -18,6 +27,10 @@ def service(**spec: object) -> Service:
 
 def slice_of(*endpoints: Endpoint, ports: tuple[EndpointPort, ...] = ()) -> SliceRecords:
     return slice_records(EndpointSlice(address_type="IPv4", endpoints=endpoints, ports=ports))
+
+
+def records_of(service: Service, slices: Iterable[SliceRecords]) -> ServiceRecords:
+    return decode_records(encode_records(service_records.records_of(service, slices)))
 
 
 def endpoint(ip: str, *, ready: bool | None = None, hostname: str | None = None) -> Endpoint:

@@ -12,7 +12,7 @@ from podling.network.dns.forwarder import Forwarder
 from podling.network.dns.messages import Begin, Complete, Configure, Namespaces, Services, to_server
 from podling.network.dns.metrics import Metrics
 from podling.network.dns.queries import read_query
-from podling.network.dns.records import ServiceRecords, encode_records
+from podling.network.dns.records import encode_records
 from podling.network.dns.reply_cache import ReplyCache
 from podling.network.dns.resolver import Resolver
 from podling.network.dns.service_index import ServiceIndex
@@ -21,7 +21,7 @@ from podling.network.dns.state import State, read_servers
 from podling.network.dns.zone import Zone
 from podling.supervisor import Supervisor
 from tests.support.dns_messages import answers, question, read
-from tests.support.dns_records import cluster_ip
+from tests.support.dns_records import ServiceRecords, cluster_ip
 
 WEB = "web.testns.svc.cluster.local"
 

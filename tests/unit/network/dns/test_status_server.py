@@ -14,12 +14,16 @@ from podling.network.dns.status_server import REQUEST_BYTES_MAX, StatusServer
 pytestmark = pytest.mark.asyncio(loop_factories=["real"])
 
 
+async def figures() -> bytes:
+    return b"figures\n"
+
+
 class Pages:
     """A server with a page of figures, which may be ready or not."""
 
     def __init__(self, networks: tuple[str, ...]) -> None:
         self.is_ready = True
-        self.server = StatusServer(lambda: b"figures\n", lambda: self.is_ready, Sources(networks))
+        self.server = StatusServer(figures, lambda: self.is_ready, Sources(networks))
         self.port = 0
 
     async def start(self) -> None:

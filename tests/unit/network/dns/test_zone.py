@@ -14,6 +14,7 @@ from podling.network.dns.answers import (
     AXFR,
     CNAME,
     MX,
+    NOERROR,
     NS,
     NXDOMAIN,
     PTR,
@@ -22,11 +23,12 @@ from podling.network.dns.answers import (
     SRV,
     TXT,
     A,
+    Srv,
     labels_of,
 )
-from podling.network.dns.records import Address, Endpoints, ServiceRecords
+from podling.network.dns.records import Address, Endpoints
 from podling.network.dns.zone import Zone
-from tests.support.dns_records import HTTP, SERVICES, cluster_ip, headless, index_of, shown
+from tests.support.dns_records import HTTP, SERVICES, ServiceRecords, cluster_ip, headless, index_of, shown
 
 TESTNS = "testns.svc.cluster.local"
 DENIAL = ["cluster.local 30 SOA ns.dns.cluster.local hostmaster.cluster.local 1499347823"]
@@ -268,3 +270,32 @@ def test_mixed_case_of_stored_names_does_not_hide_them() -> None:
     )
     zone = Zone(index_of(records), "cluster.local")
     assert look_up(zone, f"web-0.web.{TESTNS}", A)[1] == ["@ 30 A 10.0.0.1"]
+
+
+def large(slices: int, repeated: int = 1) -> Zone:
+    """Return a zone with a headless Service of 100 addresses for each slice."""
+    groups = [
+        Endpoints((HTTP,), tuple(Address(f"10.1.{number}.{each}") for each in range(100)))
+        for number in range(slices)
+        for _ in range(repeated)
+    ]
+    return Zone(index_of(headless("many", *groups)), "cluster.local")
+
+
+@pytest.mark.parametrize("kind", [A, SRV])
+@pytest.mark.parametrize("repeated", [1, 3])
+def test_large_answer_has_one_record_more_than_fits(kind: int, repeated: int) -> None:
+    labels = labels_of("many.testns.svc.cluster.local")
+    found = large(30, repeated).lookup(labels, kind, 1232)
+    assert 1232 < len(found.records) * 16 < 2 * 1232
+    assert len(set(found.records)) == len(found.records)
+    assert all(record.data.weight == 1 for record in found.records if isinstance(record.data, Srv))
+    assert len(large(2, repeated).lookup(labels, kind).records) == 200
+
+
+@pytest.mark.parametrize("kind", [AAAA, TXT, CNAME])
+def test_large_service_exists_for_every_type(kind: int) -> None:
+    found = large(3).lookup(labels_of("many.testns.svc.cluster.local"), kind)
+    assert (found.rcode, found.records, len(found.authority)) == (NOERROR, (), 1)
+    missing = large(3).lookup(labels_of("none.many.testns.svc.cluster.local"), kind)
+    assert missing.rcode == NXDOMAIN
