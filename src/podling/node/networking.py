@@ -92,6 +92,7 @@ class NodeNetworking:
             "blocks": self._blocks.run,
             "overlay": self._overlay().run,
             "services": self._services.run,
+            "services-status": self._services.status.run,
             "policies": self._policies.run,
             "dns": self._dns.server.run,
             "dns-place": self._dns.announce,

@@ -19,6 +19,7 @@ from podling.controllers.endpoints import endpoint_rules as rules
 from podling.controllers.endpoints.service_pods import ServicePodsController
 from podling.controllers.endpoints.slice_changes import carry_out
 from podling.controllers.endpoints.slice_rules import Owner, arrange
+from podling.controllers.endpoints.trigger_times import TriggerTimes, with_trigger
 from podling.controllers.owner_references import controller_reference
 from podling.controllers.pod_index import BY_NODE, index_pods_by_node, pods_with
 from podling.controllers.refusals import is_namespace_terminating
@@ -35,6 +36,7 @@ class EndpointSliceController(ServicePodsController):
         super().__init__(context)
         self._recorder = context.recorder("endpoint-slice-controller")
         self._nodes = context.informers.informer(Node)
+        self._triggers = TriggerTimes()
         slices = context.informers.informer(EndpointSlice)
         index_pods_by_node(self._pods)
         self._services.add_handler(self.enqueue, self.enqueue_new)
@@ -51,6 +53,8 @@ class EndpointSliceController(ServicePodsController):
 
     async def reconcile(self, key: Key) -> AwaitChange:
         service = self._services.get(key)
+        if service is None:
+            self._triggers.forget(key)
         if service is None or not rules.has_endpoints(service) or not self._children.settled(key):
             return AwaitChange()
         if service.metadata.deletion_timestamp is not None:
@@ -58,7 +62,10 @@ class EndpointSliceController(ServicePodsController):
         pods = pods_with(self._pods, key.namespace, service.spec.selector)
         names = {pod.spec.node_name or "" for pod in pods}
         nodes = {name: node for name in names if (node := self._nodes.get(Key("", name))) is not None}
+        trigger = self._triggers.take(key, service, pods)
         changes = arrange(_owner(service), self._slices_of(service), rules.desired(service, pods, nodes))
+        changes.create = [with_trigger(each, trigger) for each in changes.create]
+        changes.update = [with_trigger(each, trigger) for each in changes.update]
         try:
             await carry_out(self.client, key_of(service), self._children, changes)
         except ApiError as error:

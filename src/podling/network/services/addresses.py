@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
+
+from podling.api.networking_v1 import ServiceCIDR
 
 FAMILIES = ("ip", "ip6")
 PROTOCOLS = {"TCP": 6, "UDP": 17, "SCTP": 132}
@@ -44,3 +47,10 @@ def network(text: str, family: str) -> IPv4Network | IPv6Network | None:
     except ValueError:
         return None
     return found if family_of(found.version) == family else None
+
+
+def service_ranges(found: Iterable[ServiceCIDR], family: str) -> tuple[str, ...]:
+    """Return the ranges of one family from which Services get addresses."""
+    texts = {text for each in found for text in each.spec.cidrs}
+    ranges = (network(text, family) for text in sorted(texts))
+    return tuple(str(each) for each in ranges if each is not None)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
+from datetime import datetime
 
 from msgspec import Struct
 
@@ -18,6 +19,7 @@ from podling.network.services import addresses
 SERVICE_NAME = "kubernetes.io/service-name"
 PROXY_NAME = "service.kubernetes.io/service-proxy-name"
 HEADLESS = "service.kubernetes.io/headless"
+LAST_CHANGE = "endpoints.kubernetes.io/last-change-trigger-time"
 _ADDRESS_FAMILIES = {"IPv4": "ip", "IPv6": "ip6"}
 
 
@@ -47,6 +49,8 @@ class SliceRecord(Struct, frozen=True):
     family: str
     ports: tuple[SlicePort, ...]
     endpoints: tuple[EndpointRecord, ...]
+    trigger: datetime | None = None
+    """When the pod or Service changed that led to the last change of the slice."""
     kind: str = "EndpointSlice"
     api_version: str = "discovery.k8s.io/v1"
 
@@ -79,7 +83,17 @@ def slice_record(found: EndpointSlice) -> SliceRecord:
         if mine
         else (),
         endpoints=tuple(filter(None, (_endpoint(each, family) for each in found.endpoints))) if mine else (),
+        trigger=_time(metadata.annotations.get(LAST_CHANGE, "")) if mine else None,
     )
+
+
+def _time(text: str) -> datetime | None:
+    """Return the time of an annotation; None if it is none."""
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return found if found.tzinfo is not None else None
 
 
 def _endpoint(found: Endpoint, family: str) -> EndpointRecord | None:
@@ -119,3 +133,13 @@ def endpoints_of(
                 if target not in found or is_local:
                     found[target] = PortEndpoint(target, is_local, endpoint)
     return tuple(found[target] for target in sorted(found))
+
+
+def port_here(found: SliceRecord, own: Iterable[str], family: str) -> int:
+    """Return the first port of a slice that has an endpoint at one of this machine's ``own`` addresses; 0 if
+    it has none."""
+    if found.family != family:
+        return 0
+    packed = {addresses.packed(each, family) for each in own}
+    here = any(each.address in packed for each in found.endpoints)
+    return found.ports[0].port if here and found.ports else 0

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from http import HTTPStatus
 
 from msgspec import Struct
@@ -17,12 +17,11 @@ from msgspec import Struct
 from podling.api.core_v1 import ObjectReference
 from podling.client.base import Key
 from podling.client.events import EventRecorder
+from podling.network.services.endpoint_slices import SliceRecord
+from podling.network.services.one_request import HEAD_BYTES, response, serve_one
+from podling.network.services.service_ports import ServiceRecord
 
 logger = logging.getLogger(__name__)
-
-_HEAD_BYTES = 8192
-_SECONDS = 10.0
-"""The longest time for one request and its answer."""
 
 
 class HealthCheck(Struct, frozen=True):
@@ -30,6 +29,19 @@ class HealthCheck(Struct, frozen=True):
 
     port: int
     endpoints: int
+
+
+def check_of(record: ServiceRecord | None, slices: Iterable[SliceRecord], node: str) -> HealthCheck | None:
+    """Return the health check of a Service on a node; None for one that has none."""
+    if record is None or not record.health_check_port:
+        return None
+    local = {
+        endpoint.address
+        for each in slices
+        for endpoint in each.endpoints
+        if endpoint.ready and endpoint.node == node
+    }
+    return HealthCheck(record.health_check_port, len(local))
 
 
 def answer(key: Key, endpoints: int, healthy: bool) -> bytes:
@@ -41,15 +53,8 @@ def answer(key: Key, endpoints: int, healthy: bool) -> bytes:
         "serviceProxyHealthy": healthy,
     }
     body = json.dumps(content, indent="\t").encode()
-    head = (
-        f"HTTP/1.1 {status.value} {status.phrase}\r\n"
-        "Content-Type: application/json\r\n"
-        "X-Content-Type-Options: nosniff\r\n"
-        f"X-Load-Balancing-Endpoint-Weight: {endpoints}\r\n"
-        f"Content-Length: {len(body)}\r\n"
-        "Connection: close\r\n\r\n"
-    )
-    return head.encode() + body
+    weight = {"X-Load-Balancing-Endpoint-Weight": str(endpoints)}
+    return response(status, body, "application/json", weight)
 
 
 class HealthChecks:
@@ -83,7 +88,7 @@ class HealthChecks:
     async def _listen(self, key: Key, port: int) -> None:
         try:
             server = await asyncio.start_server(
-                lambda reader, writer: self._serve(key, reader, writer), None, port, limit=_HEAD_BYTES
+                lambda reader, writer: self._serve(key, reader, writer), None, port, limit=HEAD_BYTES
             )
         except OSError as error:
             text = f'node {self._node} failed to start healthcheck "{key}" on port {port}: {error}'
@@ -96,15 +101,10 @@ class HealthChecks:
         self._servers[key] = (port, server)
 
     async def _serve(self, key: Key, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        try:
-            async with asyncio.timeout(_SECONDS):
-                await reader.readuntil(b"\r\n\r\n")
-                writer.write(answer(key, self._endpoints.get(key, 0), self._is_healthy()))
-                await writer.drain()
-        except (OSError, TimeoutError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
-            pass  # a prober that went away, or no prober
-        finally:
-            writer.close()
+        def answered(_method: str, _path: str) -> bytes:
+            return answer(key, self._endpoints.get(key, 0), self._is_healthy())
+
+        await serve_one(reader, writer, answered)
 
     def close(self) -> None:
         for _, server in self._servers.values():

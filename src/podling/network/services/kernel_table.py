@@ -34,14 +34,14 @@ class KernelTable:
         self._stale: set[str] = set()
         self._kernel: Kernel | None = None
         self._writing = asyncio.Lock()
-        self._is_known = False
-        """True after the first comparison with the kernel."""
+        self.is_known = False
+        """True after a comparison with the kernel, until the fixed part changes."""
 
     def move(self, place: Place) -> None:
         """Give the table another fixed part; the next change writes it."""
         self.place = place
         self._base = {chain.name: chain.comments() for chain in base_rules.chains(place)}
-        self._is_known = False
+        self.is_known = False
 
     def owns(self, number: int) -> bool:
         """Return whether the socket of this number is the one that writes this table."""
@@ -58,7 +58,7 @@ class KernelTable:
         """Give Services other rules. Raises ``RuntimeFailure`` if the kernel holds something else then."""
         async with self._writing:
             transaction = self.rules.put(changes)
-            if not self._is_known:  # the table of the last run, or none
+            if not self.is_known:  # the table of the last run, or none
                 await self._restore()
                 return
             if not transaction:
@@ -88,7 +88,7 @@ class KernelTable:
         except OSError as error:
             message = f"the nftables table {self.place.table} cannot be written: {error}"
             raise RuntimeFailure(message) from error
-        self._is_known = True
+        self.is_known = True
         return wrong
 
     async def _mend(self) -> str:

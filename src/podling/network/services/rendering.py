@@ -13,6 +13,7 @@ from ipaddress import ip_address, ip_network
 
 from msgspec import Struct
 
+from podling.api.core_v1 import Node
 from podling.network.services import addresses, base_rules
 from podling.network.services.endpoint_slices import PortEndpoint, SliceRecord, endpoints_of
 from podling.network.services.rules import (
@@ -35,6 +36,8 @@ from podling.network.services.rules import (
 from podling.network.services.service_ports import FamilyRecord, PortRecord, ServiceRecord
 from podling.network.services.topology import Chosen, choose
 
+_ZONE = "topology.kubernetes.io/zone"
+
 
 class NodeView(Struct, frozen=True):
     """The node, as far as rules depend on it."""
@@ -45,6 +48,18 @@ class NodeView(Struct, frozen=True):
     """The node's own addresses: those of its status."""
     subnets: dict[str, str] = {}
     """The addresses of the node's pods, by family."""
+
+
+def node_view(node: Node, subnets: dict[str, str]) -> NodeView:
+    """Return the view of a node whose pods have addresses in ``subnets``."""
+    return NodeView(
+        name=node.metadata.name or "",
+        zone=node.metadata.labels.get(_ZONE, ""),
+        addresses=tuple(
+            each.address for each in node.status.addresses if each.type in ("InternalIP", "ExternalIP")
+        ),
+        subnets=subnets,
+    )
 
 
 def render(

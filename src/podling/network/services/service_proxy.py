@@ -24,14 +24,17 @@ from podling.client.informer_factory import InformerFactory
 from podling.network.nftables.monitor import Monitor
 from podling.network.services import addresses
 from podling.network.services.base_rules import Place
-from podling.network.services.endpoint_slices import SliceRecord
-from podling.network.services.health_checks import HealthCheck, HealthChecks
+from podling.network.services.endpoint_slices import SliceRecord, port_here
+from podling.network.services.health_checks import HealthCheck, HealthChecks, check_of
 from podling.network.services.kernel_table import KernelTable
-from podling.network.services.rendering import NodeView, render
+from podling.network.services.proxy_status import ProxyStatus
+from podling.network.services.rendering import NodeView, node_view, render
 from podling.network.services.rules import NOTHING, ServiceRules
 from podling.network.services.service_ports import ServiceRecord, record_of
+from podling.network.services.topology import policies_without_local
 from podling.network.services.udp_cleanup import UdpCleanup
 from podling.network.services.udp_flows import UdpService, udp_service
+from podling.runtime.base import RuntimeFailure
 
 logger = logging.getLogger(__name__)
 
@@ -41,7 +44,6 @@ RESTORE_SECONDS = 1.0
 """The least time between two comparisons: another program may change the tables again and again."""
 _AT_ONCE = 100
 """Services whose rules are computed in one turn of the event loop."""
-_ZONE = "topology.kubernetes.io/zone"
 _BY_SERVICE = "service"
 _API = Key("default", "kubernetes")
 """The EndpointSlice of the API server."""
@@ -84,8 +86,8 @@ class ServiceProxy:
         self._tables: dict[str, KernelTable] = {}
         self._view = NodeView(name=settings.node)
         self._udp = {family: UdpCleanup(family) for family in addresses.FAMILIES}
-        self._is_healthy = True
-        self._checks = HealthChecks(settings.node, recorder, lambda: self._is_healthy)
+        self.status = ProxyStatus(settings.node)
+        self._checks = HealthChecks(settings.node, recorder, self.status.is_healthy)
         self._dirty: set[Key] = set()
         self._wake = asyncio.Event()
         self._next_check = 0.0
@@ -93,11 +95,12 @@ class ServiceProxy:
         self._services.add_handler(self._note, self._note_update, self._note)
         self._slices.add_handler(self._note_slice, self._note_slices, self._note_slice)
         self._ranges.add_handler(*[lambda *_: self._wake.set()] * 3)
-        self._nodes.add_handler(self._note_node, lambda _, new: self._note_node(new))
+        self._nodes.add_handler(self._note_node, lambda _, new: self._note_node(new), self._note_deletion)
 
     # ---- notes
 
     def _note(self, service: Service) -> None:
+        self.status.metrics.count_change("service", clock.now())
         self._mark((Key(service.metadata.namespace or "", service.metadata.name or ""),))
 
     def _note_update(self, old: Service, new: Service) -> None:
@@ -106,31 +109,32 @@ class ServiceProxy:
 
     def _note_slice(self, found: SliceRecord) -> None:
         if found.service:
+            self.status.metrics.count_change("endpoint", clock.now(), found.trigger)
             self._mark((Key(found.metadata.namespace or "", found.service),))
 
     def _note_slices(self, old: SliceRecord, new: SliceRecord) -> None:
         if (old.service, old.ports, old.endpoints) != (new.service, new.ports, new.endpoints):
-            self._note_slice(old)
+            if old.service != new.service:
+                self._note_slice(old)
             self._note_slice(new)
 
     def _note_node(self, node: Node) -> None:
         """A node's zone and addresses decide about the endpoints and sources of every Service."""
         if node.metadata.name != self._settings.node:
             return
-        view = NodeView(
-            name=self._settings.node,
-            zone=node.metadata.labels.get(_ZONE, ""),
-            addresses=tuple(
-                each.address for each in node.status.addresses if each.type in ("InternalIP", "ExternalIP")
-            ),
-            subnets=self._view.subnets,
-        )
+        self.status.health.see(node)
+        view = node_view(node, self._view.subnets)
         if view != self._view:
             self._view = view
             self._mark(self._all())
 
+    def _note_deletion(self, node: Node) -> None:
+        if node.metadata.name == self._settings.node:
+            self.status.health.see(None)
+
     def _mark(self, keys: Iterable[Key]) -> None:
         self._dirty.update(keys)
+        self.status.queue(self._tables)
         self._wake.set()
 
     def _all(self) -> set[Key]:
@@ -187,28 +191,15 @@ class ServiceProxy:
             self._mark(self._all())
 
     def _place(self, family: str) -> Place:
+        api = self._slices.get(_API) if self._settings.guards_api else None
         return Place(
             family,
             self._settings.table,
             self._settings.bridge,
             self._view.subnets.get(family, ""),
-            service_ranges=self._service_ranges(family),
-            guarded_port=self._guarded_port(family),
+            service_ranges=addresses.service_ranges(self._ranges.values(), family),
+            guarded_port=port_here(api, self._view.addresses, family) if api else 0,
         )
-
-    def _service_ranges(self, family: str) -> tuple[str, ...]:
-        texts = {text for each in self._ranges.values() for text in each.spec.cidrs}
-        found = (addresses.network(text, family) for text in sorted(texts))
-        return tuple(str(each) for each in found if each is not None)
-
-    def _guarded_port(self, family: str) -> int:
-        """Return the port of the API server, if it listens on this node and is to be guarded."""
-        found = self._slices.get(_API) if self._settings.guards_api else None
-        if found is None or found.family != family:
-            return 0
-        own = {addresses.packed(each, family) for each in self._view.addresses}
-        here = any(each.address in own for each in found.endpoints)
-        return found.ports[0].port if here and found.ports else 0
 
     def _start_table(self, family: str) -> KernelTable:
         """Begin with a table. The rules of the last run stay until they are compared with the wanted."""
@@ -228,13 +219,16 @@ class ServiceProxy:
         """Carry out what was noted. Should that fail, it is noted again, and the supervisor starts anew."""
         self._wake.clear()
         dirty, self._dirty = self._dirty, set()
+        triggers = self.status.metrics.take_triggers()
         try:
             await self._carry_out(sorted(dirty))
         except BaseException:
-            self._is_healthy = False
             self._mark(dirty)
             raise
-        self._is_healthy = True
+        if dirty:
+            self.status.finish(self._tables, triggers)
+        if self._dirty:
+            self.status.queue(self._tables)
 
     async def _carry_out(self, keys: list[Key]) -> None:
         changes: dict[str, dict[Key, ServiceRules]] = {family: {} for family in addresses.FAMILIES}
@@ -246,26 +240,34 @@ class ServiceProxy:
             service = self._services.get(key)
             record = record_of(service) if service is not None else None
             slices = self._slices.by_index(_BY_SERVICE, str(key))
-            checks[key] = self._check_of(record, slices)
+            checks[key] = check_of(record, slices, self._settings.node)
             for family in addresses.FAMILIES:
+                self._count_local(key, record, slices, family)
                 changes[family][key] = render(record, slices, self._view, family) if record else NOTHING
                 served[family][key] = udp_service(record, slices, family) if record else UdpService()
         for family, rules in changes.items():
             if table := self._table_for(family, rules):
-                await table.put(rules)
+                await self._put(family, table, rules)
                 await self._udp[family].put(served[family])
         await self._checks.put(checks)
 
-    def _check_of(self, record: ServiceRecord | None, slices: tuple[SliceRecord, ...]) -> HealthCheck | None:
-        if record is None or not record.health_check_port:
-            return None
-        local = {
-            endpoint.address
-            for each in slices
-            for endpoint in each.endpoints
-            if endpoint.ready and endpoint.node == self._settings.node
-        }
-        return HealthCheck(record.health_check_port, len(local))
+    def _count_local(
+        self, key: Key, record: ServiceRecord | None, slices: tuple[SliceRecord, ...], family: str
+    ) -> None:
+        node = self._settings.node
+        policies = policies_without_local(record, slices, family, node) if record else frozenset()
+        self.status.metrics.put_without_local(key, family, policies)
+
+    async def _put(self, family: str, table: KernelTable, rules: dict[Key, ServiceRules]) -> None:
+        begun, is_full = clock.monotonic(), not table.is_known
+        if not rules and not is_full:
+            return
+        try:
+            await table.put(rules)
+        except RuntimeFailure:
+            self.status.metrics.count_failure(family)
+            raise
+        self.status.metrics.observe_sync(family, clock.monotonic() - begun, full=is_full)
 
     def _table_for(self, family: str, changes: dict[Key, ServiceRules]) -> KernelTable | None:
         """Return the table of a family. That of IPv6 is not made before a Service needs it."""

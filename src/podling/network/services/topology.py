@@ -9,7 +9,8 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from podling.network.services.endpoint_slices import PortEndpoint
+from podling.network.services.endpoint_slices import PortEndpoint, SliceRecord, endpoints_of
+from podling.network.services.service_ports import ServiceRecord
 
 ANYWHERE = ""
 SAME_ZONE = "PreferSameZone"
@@ -72,3 +73,27 @@ def _is_available(endpoint: PortEndpoint, mode: str, node: str, zone: str) -> bo
     if mode == SAME_ZONE:
         return zone in endpoint.endpoint.zone_hints
     return True
+
+
+def policies_without_local(
+    service: ServiceRecord, slices: Sequence[SliceRecord], family: str, node: str
+) -> frozenset[str]:
+    """Return the traffic policies, ``internal`` and ``external``, that are ``Local`` while a port of the
+    Service has endpoints, but none on this node."""
+    found = next((each for each in service.families if each.family == family), None)
+    if found is None or not (service.internal_local or service.external_local):
+        return frozenset()
+    chosen = [
+        choose(
+            endpoints_of(slices, family, port.name, port.protocol, node),
+            uses_cluster=service.uses_cluster_endpoints(found, port),
+            uses_local=service.uses_local_endpoints(found, port),
+            node=node,
+            zone="",
+        )
+        for port in service.ports
+    ]
+    if not any(each.has_any and not each.local for each in chosen):
+        return frozenset()
+    policies = {"internal": service.internal_local, "external": service.external_local}
+    return frozenset(name for name, is_local in policies.items() if is_local)

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from podling.network.services.endpoint_slices import EndpointRecord, PortEndpoint
-from podling.network.services.topology import Chosen, choose
+from podling.api.meta_v1 import ObjectMeta
+from podling.client.base import Key
+from podling.network.services.endpoint_slices import EndpointRecord, PortEndpoint, SlicePort, SliceRecord
+from podling.network.services.service_ports import FamilyRecord, PortRecord, ServiceRecord
+from podling.network.services.topology import Chosen, choose, policies_without_local
 
 NODE, ZONE = "node", "zone-a"
 
@@ -132,3 +135,31 @@ def test_hints_do_not_restrict_the_local_policy() -> None:
     endpoints = [endpoint(1, local=True, zone="zone-b"), endpoint(2, zone=ZONE)]
     chosen = choose(endpoints, uses_cluster=True, uses_local=True, node=NODE, zone=ZONE)
     assert numbers(chosen) == ([2], [1], True)
+
+
+@pytest.mark.parametrize(
+    ("internal", "external", "node", "expected"),
+    [
+        (True, False, "other", {"internal"}),
+        (True, True, "other", {"internal", "external"}),
+        (True, True, NODE, set()),
+        (False, False, "other", set()),
+        (True, True, "", set()),
+    ],
+    ids=["internal", "both", "local endpoint", "no policy", "no endpoint at all"],
+)
+def test_policies_without_local_endpoints(
+    internal: bool, external: bool, node: str, expected: set[str]
+) -> None:
+    """``node`` has the Service's one endpoint; without a node there is none."""
+    service = ServiceRecord(
+        key=Key("default", "web"),
+        ports=(PortRecord("", "TCP", 80, 30080),),
+        families=(FamilyRecord("ip", bytes((10, 96, 0, 9))),),
+        external_local=external,
+        internal_local=internal,
+    )
+    found = EndpointRecord(bytes((10, 1, 2, 3)), ready=True, serving=True, terminating=False, node=node)
+    slices = (SliceRecord(ObjectMeta(), "web", "ip", (SlicePort("", "TCP", 80),), (found,) if node else ()),)
+    assert policies_without_local(service, slices, "ip", NODE) == expected
+    assert policies_without_local(service, slices, "ip6", NODE) == set()
