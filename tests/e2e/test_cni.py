@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from podling import clock
 from podling.network.cni.plugins import find_program
 from podling.runtime.base import RuntimeFailure
 from tests.e2e.conftest import missing_for_containers
@@ -129,8 +130,8 @@ def test_failure_of_a_plugin_is_an_event_of_the_pod(cluster: MachineCluster) -> 
     cluster.apply(shell_pod("one", SERVE))
     ports = [{"containerPort": 8080, "hostPort": 9090}]
     cluster.apply(shell_pod("two", SERVE, container={"ports": ports}))
-    wait = ["--for=jsonpath={.reason}=FailedCreatePodSandBox", "--timeout=30s"]
     for name, reason in (("one", "the CNI plugin bridge failed on ADD"), ("two", "capability portMappings")):
         selector = f"--field-selector=involvedObject.name={name},reason=FailedCreatePodSandBox"
-        cluster.kubectl("wait", "event", selector, *wait)
-        assert reason in cluster.kubectl("get", "event", selector)
+        deadline = clock.monotonic() + 60
+        while reason not in (found := cluster.kubectl("get", "event", selector)):
+            assert clock.monotonic() < deadline, found
