@@ -13,7 +13,7 @@ from msgspec import structs
 
 from podling import clock
 from podling.api.core_v1 import Node
-from podling.runtime.base import Container, ContainerState, RuntimeFailure
+from podling.runtime.base import Container, ContainerState, RuntimeFailure, Sandbox
 from podling.runtime.sim import Fault, FaultyRuntime
 from podling.testing import ControlPlane
 from tests.support.kubelet_node import NODE, SimNode, condition, pod, sim_node
@@ -289,6 +289,21 @@ async def test_wrong_lists_end_with_one_instance_of_each_container(ground: Groun
     assert condition(await ground.node.get(), "Ready") == "True"
     await ground.node.delete(grace_seconds=1)
     await ground.node.pass_time(5)
+    assert await ground.running() == []
+
+
+def lose_box(found: tuple[Sandbox, ...]) -> tuple[Sandbox, ...]:
+    return tuple(box for box in found if box.pod_name != "web")
+
+
+async def test_containers_that_come_to_light_after_the_end_of_their_pod_are_killed(ground: Ground) -> None:
+    await ground.node.create(pod(containers=WEB, restartPolicy="Never"))
+    await ground.node.pass_time(5)
+    ground.breaks(Fault(verb="list_containers", lie=lose_web), Fault(verb="list_sandboxes", lie=lose_box))
+    await ground.node.pass_time(60)
+    assert (await ground.node.get()).status.phase == "Failed"
+    assert await ground.running() == [("app", 0)]
+    await ground.node.pass_time(60)
     assert await ground.running() == []
 
 

@@ -365,6 +365,12 @@ class PodWorker:
     async def _after_end(self, state: Finished) -> None:
         if state.gone or self.record.pod.metadata.deletion_timestamp is not None:
             await remove_everything(self._services, self.record.pod)
+            return
+        await self._observe()
+        if self.record.observed.running:
+            # The runtime failed to list them while the pod ended.
+            await self._services.killer.kill_pod(self.record.pod, self.record.observed)
+            await self._observe()
 
     async def _observe(self) -> None:
         await self.record.observe()
