@@ -13,7 +13,17 @@ import pytest
 
 from tests.e2e.conftest import missing_for_containers
 from tests.support.machines import missing
-from tests.support.service_ground import FAMILIES, PROGRAM, PROTOCOLS, SECONDS, Ground, Probe, service_ground
+from tests.support.service_ground import (
+    ASKED,
+    ASKED_OF_TWO,
+    FAMILIES,
+    PROGRAM,
+    PROTOCOLS,
+    SECONDS,
+    Ground,
+    Probe,
+    service_ground,
+)
 from tests.support.service_ways import (
     CASES,
     POSITIONS,
@@ -46,13 +56,16 @@ def test_servers_and_sources_on_every_way(ground: Ground, position: Position) ->
     asked: list[tuple[str, Expected, Probe]] = []
     for case in CASES:
         for way in ways(case):
+            if not is_possible(position, way):
+                continue
+            wanted = expected(case, position, way)
+            often = ASKED_OF_TWO if len(wanted.servers) > 1 else ASKED
             for family in FAMILIES:
                 for protocol in PROTOCOLS:
-                    probe = ground.probe(case, way, family, protocol)
-                    if probe is not None and is_possible(position, way):
+                    probe = ground.probe(case, way, family, protocol, often)
+                    if probe is not None:
                         place = f"{probe[2]}:{probe[3]}/{protocol} over {family}"
-                        what = f"{case.name}, {way.kind} {way.over or ''} {place}"
-                        asked.append((what, expected(case, position, way), probe))
+                        asked.append((f"{case.name}, {way.kind} {way.over or ''} {place}", wanted, probe))
     answers = ground.ask(position, [probe for _, _, probe in asked])
     wrong = [
         f"{what}: {problem}"

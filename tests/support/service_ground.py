@@ -28,7 +28,9 @@ RANGES = (
     "10.96.0.0/16,fd00:96::/112",
 )
 ASKED = 12
-"""Connections on each way: enough that both of two servers answer one of them (all but 1 in 2,000 times)."""
+"""Connections on a way to at most one server: another one would answer, too (all but 1 in 4,000 times)."""
+ASKED_OF_TWO = 32
+"""Connections on a way to two servers: both answer, all but 1 in 2,000,000,000 times. There are many ways."""
 SECONDS = 1.6
 """Longer than the second after which TCP repeats its first packet: it may miss a first refusal over IPv6."""
 
@@ -68,7 +70,7 @@ class Ground:
         self.services = {each["metadata"]["name"]: each for each in self.cluster.get("services")["items"]}
         self.pods = {each["metadata"]["name"]: each for each in self.cluster.get("pods")["items"]}
 
-    def probe(self, case: Case, way: Way, family: str, protocol: str) -> Probe | None:
+    def probe(self, case: Case, way: Way, family: str, protocol: str, asked: int = ASKED) -> Probe | None:
         """Return the question for one way; None if the Service has no such address."""
         spec = self.services[case.name]["spec"]
         (port,) = (each for each in spec["ports"] if each["protocol"] == protocol)
@@ -86,7 +88,7 @@ class Ground:
             )
         elif family == "ip":
             host = EXTERNAL_IP
-        return (family, protocol, host, number, ASKED) if host else None
+        return (family, protocol, host, number, asked) if host else None
 
     def ask(self, position: Position, probes: list[Probe]) -> list[list[str]]:
         """Return the answers to all probes from one position."""
