@@ -73,8 +73,8 @@ class Driven:
                     yield waited
                     step = partial(steps.send, None)
                     continue
-            except asyncio.CancelledError as error:
-                if self._fault is None:
+            except BaseException as error:  # also what a future failed with: the task throws it here
+                if self._fault is None or not isinstance(error, asyncio.CancelledError):
                     step = partial(steps.throw, error)
                     continue
                 task.uncancel()
