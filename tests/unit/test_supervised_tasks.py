@@ -19,7 +19,7 @@ import pytest
 from podling import clock
 from podling.api.apps_v1 import Deployment
 from podling.api.coordination_v1 import Lease
-from podling.api.core_v1 import Event, Namespace, Pod
+from podling.api.core_v1 import ConfigMap, Event, Namespace, Node, Pod
 from podling.api.meta_v1 import ObjectMeta
 from podling.api.scheduling_v1 import PriorityClass
 from podling.apiserver.admission.registry import plugins_without_controllers
@@ -96,17 +96,23 @@ def deployment(name: str) -> Deployment:
         "name": "app",
         "image": "app:1",
         "readinessProbe": {"exec": {"command": ["true"]}, "periodSeconds": 1},
+        "volumeMounts": [{"name": "read", "mountPath": "/read"}],
     }
+    read = {"name": "read", "configMap": {"name": "settings"}}
     labels = {"app": name}
     template = {
         "metadata": {"labels": labels},
-        "spec": {"containers": [container], "automountServiceAccountToken": False},
+        "spec": {"containers": [container], "volumes": [read], "automountServiceAccountToken": False},
     }
     plain = {
         "metadata": {"name": name, "namespace": "default"},
         "spec": {"replicas": 2, "selector": {"matchLabels": labels}, "template": template},
     }
     return msgspec.convert(plain, Deployment)
+
+
+async def nothing_measured(node: Node) -> str:
+    return ""
 
 
 @asynccontextmanager
@@ -155,13 +161,15 @@ async def test_every_task_may_fail_once(
         plane.server.show_itself()
         plane.server.measure_loop()
         plane.server.start_workers()
+        plane.server.serve_resource_metrics(nothing_measured)
         config = KubeletConfig(
             node_addresses=("192.168.0.10",),
             capacity={"cpu": "4", "memory": "8Gi", "ephemeral-storage": "100Gi"},
-            write_files=False,
             static_pod_path=files,
         )
         async with control_plane(plane, tmp_path), sim_node(plane, tmp_path, Scenario(), config) as node:
+            settings = ConfigMap(metadata=ObjectMeta(name="settings", namespace="default"))
+            await node.client.create(settings)
             await node.pass_time(60)
             await assert_works(node, "first-runs-failed")
             await run_the_rare_tasks(node, tmp_path)
