@@ -20,6 +20,7 @@ from podling.client.requests import User
 from podling.kubelet.config import KubeletConfig
 from podling.kubelet.deps import KubeletDeps
 from podling.kubelet.kubelet import Kubelet
+from podling.kubelet.topology.machine_topology import MachineTopology
 from podling.machinery.errors import is_not_found
 from podling.node.static_pods import complete_static_pod
 from podling.runtime.sim import Scenario, SimRuntime
@@ -68,14 +69,23 @@ class Faults(logging.Handler):
 class SimNode:
     """One simulated node. The runtime is its machine, and outlives kubelets that are stopped and started."""
 
-    def __init__(self, plane: ControlPlane, runtime: SimRuntime, config: KubeletConfig, root: Path) -> None:
+    def __init__(
+        self,
+        plane: ControlPlane,
+        runtime: SimRuntime,
+        config: KubeletConfig,
+        root: Path,
+        topology: MachineTopology | None = None,
+    ) -> None:
         self.plane = plane
         self.client = plane.client
         self.runtime = runtime
         # The kubelet has only a node's rights; the test itself is an administrator.
         own = plane.client_for(User(f"system:node:{NODE}", ("system:nodes", "system:authenticated")))
         self.recorder = EventRecorder(own, "kubelet", NODE)
-        self.deps = KubeletDeps(own, self.runtime, self.recorder, root, NODE, config, complete_static_pod)
+        self.deps = KubeletDeps(
+            own, self.runtime, self.recorder, root, NODE, config, complete_static_pod, topology
+        )
         self.kubelet = Kubelet(self.deps)
         self._task: asyncio.Task[None] | None = None
 
@@ -152,6 +162,7 @@ async def sim_node(
     scenario: Scenario | None = None,
     config: KubeletConfig | None = None,
     runtime: SimRuntime | None = None,
+    topology: MachineTopology | None = None,
 ) -> AsyncIterator[SimNode]:
     """Run a Ready node until the block ends. ``runtime`` is its machine, if not one of ``scenario``."""
     chosen = config or KubeletConfig(
@@ -160,7 +171,7 @@ async def sim_node(
         cluster_dns=("10.96.0.10",),
         write_files=False,
     )
-    node = SimNode(plane, runtime or SimRuntime(scenario), chosen, root)
+    node = SimNode(plane, runtime or SimRuntime(scenario), chosen, root, topology)
     events = asyncio.create_task(node.recorder.run())
     faults = Faults()
     logging.getLogger("podling.kubelet").addHandler(faults)

@@ -13,6 +13,13 @@ from msgspec import Struct, field
 from podling.api.core_v1 import Taint
 
 
+class MemoryReservation(Struct, frozen=True):
+    """Memory and huge pages of one NUMA node that containers do not get."""
+
+    numa_node: int
+    limits: Mapping[str, str]
+
+
 class KubeletConfig(Struct, frozen=True, kw_only=True):
     """The configuration of one kubelet. Defaults are Kubernetes' unless stated otherwise."""
 
@@ -33,6 +40,8 @@ class KubeletConfig(Struct, frozen=True, kw_only=True):
     """Resources of the node; each replaces the detected amount."""
     system_reserved: Mapping[str, str] = field(default_factory=dict)
     kube_reserved: Mapping[str, str] = field(default_factory=dict)
+    reserved_system_cpus: str = ""
+    """The CPUs kept for the system and the kubelet, as ``0-1``. They replace the reserved amounts of CPU."""
     max_pods: int = 110
     port: int = 10250
     """The port of the kubelet's own server; 0: no server."""
@@ -87,6 +96,18 @@ class KubeletConfig(Struct, frozen=True, kw_only=True):
     docker_config: Path | None = None
     """The node's own registry logins (a docker ``config.json``)."""
     seccomp_profile_root: Path = Path("/var/lib/kubelet/seccomp")
+
+    # CPUs and memory that belong to single containers.
+    cpu_manager_policy: str = "none"
+    """``none``, or ``static``: CPUs of their own for Guaranteed pods that request whole ones."""
+    cpu_manager_policy_options: Mapping[str, str] = field(default_factory=dict)
+    cpu_manager_reconcile_period: float = 10.0
+    memory_manager_policy: str = "None"
+    """``None``, or ``Static``: memory of certain NUMA nodes for Guaranteed pods."""
+    reserved_memory: tuple[MemoryReservation, ...] = ()
+    topology_manager_policy: str = "none"
+    topology_manager_scope: str = "container"
+    topology_manager_policy_options: Mapping[str, str] = field(default_factory=dict)
 
     # Pressure. Each map of hard thresholds replaces the defaults entirely.
     eviction_hard: Mapping[str, str] = field(

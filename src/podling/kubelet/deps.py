@@ -12,6 +12,7 @@ from podling.api.core_v1 import Pod
 from podling.client.base import Client
 from podling.client.events import Regarding
 from podling.kubelet.config import KubeletConfig
+from podling.kubelet.topology.machine_topology import MachineTopology
 from podling.runtime.base import Runtime
 
 
@@ -34,3 +35,5 @@ class KubeletDeps(Struct, frozen=True):
     config: KubeletConfig
     complete_pod: Callable[[Pod], Pod]
     """Returns a static pod with the API's defaults. Raises ``ValueError`` if the API would refuse it."""
+    topology: MachineTopology | None = None
+    """The node's CPUs and NUMA nodes; None: the machine's own."""

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 from collections.abc import Iterable, Mapping
 
 from msgspec.structs import replace
@@ -23,6 +24,7 @@ from podling import clock
 from podling.api.core_v1 import Node, Pod, Service
 from podling.client.informer import Informer
 from podling.kubelet.backoff import BackoffPolicy
+from podling.kubelet.config import KubeletConfig
 from podling.kubelet.containers.container_spec import ContainerSpecs, NodeFacts
 from podling.kubelet.containers.container_start import ContainerStarter
 from podling.kubelet.containers.hooks import HookRunner
@@ -36,12 +38,13 @@ from podling.kubelet.directories import Directories
 from podling.kubelet.eviction.eviction_manager import EvictionManager
 from podling.kubelet.eviction.image_gc import ImageCollector
 from podling.kubelet.log_rotation import LogRotation
-from podling.kubelet.node.machine import read_machine
+from podling.kubelet.node.machine import Machine, read_machine
 from podling.kubelet.node.node_agent import NodeAgent
 from podling.kubelet.node.node_pressure import DISK_PRESSURE, MEMORY_PRESSURE, PID_PRESSURE
 from podling.kubelet.node.node_status import NodeHealth, capacity, internal_ips, node_addresses
 from podling.kubelet.observation import Observer
 from podling.kubelet.pods.collaborators import PodServices
+from podling.kubelet.pods.cpusets import CpusetReconciler
 from podling.kubelet.pods.housekeeping import Housekeeper
 from podling.kubelet.pods.mirror_pods import MirrorPods
 from podling.kubelet.pods.pod_source import PodSource, PodView
@@ -53,6 +56,9 @@ from podling.kubelet.reference_watches import ReferenceWatches
 from podling.kubelet.status.status import Verdict
 from podling.kubelet.status.status_manager import StatusManager
 from podling.kubelet.timed_runtime import TimedRuntime
+from podling.kubelet.topology.container_manager import ContainerManager
+from podling.kubelet.topology.machine_topology import MachineTopology, read_topology
+from podling.kubelet.topology.manager_settings import manager_settings, uses_topology
 from podling.kubelet.volumes.volume_manager import VolumeManager
 from podling.machinery.pods import is_static
 from podling.machinery.quantity import value
@@ -90,7 +96,15 @@ class Kubelet:
         )
         self._known_services: Informer[Service] = Informer(deps.client, Service)
         self._addresses = internal_ips(node_addresses(self._machine, config, self._hostname))
-        self._memory_capacity = value(capacity(self._machine, config)["memory"])
+        own_capacity = capacity(self._machine, config)
+        self._memory_capacity = value(own_capacity["memory"])
+        self._cpusets = CpusetReconciler(deps, self._workers, self._has_read_sources)
+        self._assignments = ContainerManager(
+            manager_settings(config, deps.topology or machine_topology(config, self._machine), own_capacity),
+            deps.root_dir,
+            self._cpusets.wake,
+        )
+        self._cpusets.begin(self._assignments)
         self._services = self._wire()
         self._workers.begin(self._services)
         self._housekeeper = Housekeeper(self._services, self._workers, self._has_read_sources)
@@ -128,7 +142,7 @@ class Kubelet:
         watches = ReferenceWatches(deps.client, self._workers.reference_changed)
         volumes = VolumeManager(deps, directories, watches)
         files = PodFiles(deps, directories)
-        specs = ContainerSpecs(deps, directories, volumes, files)
+        specs = ContainerSpecs(deps, directories, volumes, files, self._assignments)
         return PodServices(
             deps=deps,
             directories=directories,
@@ -145,6 +159,7 @@ class Kubelet:
             backoff=BackoffPolicy(max_seconds=deps.config.crash_loop_back_off_max),
             node=self._node_facts,
             admit=self._workers.admit,
+            assignments=self._assignments,
             resizer=Resizer(deps),
             refuse_resize=self._workers.refuse_resize,
             wake_waiting=self._workers.wake_waiting,
@@ -185,6 +200,8 @@ class Kubelet:
             "kubelet/ready": self._become_ready,
         }
         tasks["kubelet/mirrors"] = self._keep_mirrors
+        if self._assignments.is_active:
+            tasks["kubelet/cpusets"] = self._cpusets.run
         if self._static is not None:
             tasks["kubelet/static"] = self._static.run
         return tasks
@@ -285,3 +302,10 @@ class Kubelet:
     def _set_static(self, pods: Mapping[str, Pod]) -> None:
         self._workers.set_static(pods)
         self._mirrors.changed()
+
+
+def machine_topology(config: KubeletConfig, machine: Machine) -> MachineTopology:
+    """Return the machine's CPUs and NUMA nodes, which are read only if a manager uses them."""
+    if not uses_topology(config):
+        return MachineTopology({})
+    return read_topology(frozenset(os.sched_getaffinity(0)), machine.memory)

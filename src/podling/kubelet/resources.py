@@ -10,6 +10,7 @@ from collections.abc import Mapping
 
 from podling.api.core_v1 import Container, Pod, PodSpec
 from podling.kubelet.config import KubeletConfig
+from podling.kubelet.topology.cpu_rules import STATIC, exclusive_count
 from podling.machinery.pods import (
     BEST_EFFORT,
     BURSTABLE,
@@ -109,7 +110,8 @@ def container_resources(
                 limits.setdefault(name, spec.resources.limits[name])
     cpu_request, cpu_limit = _milli(requests, "cpu"), _milli(limits, "cpu")
     period = int(config.cpu_cfs_quota_period * 1_000_000)
-    quota = cpu_quota(cpu_limit, period) if config.cpu_cfs_quota else None
+    limited = config.cpu_cfs_quota and not has_exclusive_cpus(spec, container, config)
+    quota = cpu_quota(cpu_limit, period) if limited else None
     memory = _amount(limits, "memory") or None
     return LinuxResources(
         cpu_shares=cpu_shares(cpu_request or cpu_limit),
@@ -120,6 +122,11 @@ def container_resources(
         oom_score_adj=oom_score_adj(spec, container, memory_capacity),
         unified=_huge_pages(limits) | ({} if config.single_process_oom_kill else WHOLE_CONTAINER_OOM_KILL),
     )
+
+
+def has_exclusive_cpus(spec: PodSpec, container: Container, config: KubeletConfig) -> bool:
+    """Return whether the container gets CPUs of its own; a quota would only slow it down on them."""
+    return config.cpu_manager_policy == STATIC and exclusive_count(spec, container) > 0
 
 
 def _huge_pages(limits: Mapping[str, str]) -> dict[str, str]:
@@ -143,7 +150,9 @@ def pod_resources(spec: PodSpec, config: KubeletConfig) -> LinuxResources:
     period = int(config.cpu_cfs_quota_period * 1_000_000)
     request = milli_value(str(requests["cpu"])) if "cpu" in requests else 0
     quota = memory = None
-    if "cpu" in limits and config.cpu_cfs_quota and (qos == GUARANTEED or _all_limited(spec, "cpu")):
+    exclusive = any(has_exclusive_cpus(spec, container, config) for container in regular_and_init(spec))
+    limited = config.cpu_cfs_quota and not exclusive
+    if "cpu" in limits and limited and (qos == GUARANTEED or _all_limited(spec, "cpu")):
         quota = cpu_quota(milli_value(str(limits["cpu"])), period)
     if "memory" in limits and (qos == GUARANTEED or _all_limited(spec, "memory")):
         memory = value(str(limits["memory"]))

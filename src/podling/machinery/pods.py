@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping
 
 from podling.api.core_v1 import Container, Pod, PodCondition, PodSpec
 from podling.machinery.quantity import ZERO, Quantity, parse
+from podling.machinery.resource_names import is_huge_page
 
 GUARANTEED = "Guaranteed"
 BURSTABLE = "Burstable"
@@ -40,9 +41,6 @@ SOURCE_ANNOTATION = "kubernetes.io/config.source"
 QOS_RESOURCES = ("cpu", "memory")
 """The only resources that decide a pod's quality of service."""
 
-HUGE_PAGES = "hugepages-"
-"""Before the page size, in the name of the resource."""
-
 Resources = dict[str, Quantity]
 
 
@@ -53,7 +51,13 @@ def is_sidecar(container: Container) -> bool:
 
 def is_pod_level_resource(name: str) -> bool:
     """Return whether ``spec.resources`` may set this resource for the pod as a whole."""
-    return name in QOS_RESOURCES or name.startswith(HUGE_PAGES)
+    return name in QOS_RESOURCES or is_huge_page(name)
+
+
+def has_pod_level_resources(spec: PodSpec) -> bool:
+    """Return whether the pod as a whole has requests or limits (``IsPodLevelResourcesSet``)."""
+    own = spec.resources
+    return own is not None and any(map(is_pod_level_resource, (*own.requests, *own.limits)))
 
 
 def regular_and_init(spec: PodSpec) -> Iterator[Container]:
@@ -71,7 +75,7 @@ def qos_class(spec: PodSpec) -> str:
     requests: Resources = {}
     limits: Resources = {}
     every_container_limited = True
-    if spec.resources is not None and (spec.resources.requests or spec.resources.limits):
+    if spec.resources is not None and has_pod_level_resources(spec):
         requests = _positive(spec.resources.requests)
         limits = _positive(spec.resources.limits)
         every_container_limited = len(limits) == len(QOS_RESOURCES)

@@ -25,6 +25,7 @@ from podling.machinery.moments import shifted
 from podling.machinery.pods import (
     BEST_EFFORT,
     Resources,
+    has_pod_level_resources,
     is_terminal,
     pod_limits,
     pod_requests,
@@ -164,7 +165,7 @@ def _affinity_terms(pod: Pod) -> Iterable[PodAffinityTerm]:
 
 def unspecified(pod: Pod, hard: Iterable[str]) -> dict[str, list[str]]:
     """Limited resources that containers say nothing about: the containers' names by resource."""
-    if pod.spec.resources is not None and (pod.spec.resources.requests or pod.spec.resources.limits):
+    if has_pod_level_resources(pod.spec):
         return {}
     missing: dict[str, list[str]] = {}
     for name in sorted(REQUIRED_OF_PODS & set(hard)):

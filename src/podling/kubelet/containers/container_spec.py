@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from podling.api.core_v1 import Container, Pod
 from podling.client.base import Unreachable
@@ -24,8 +25,9 @@ from podling.kubelet.failures import MissingReference, StartFailure
 from podling.kubelet.labels import container_annotations, container_labels
 from podling.kubelet.references import References
 from podling.kubelet.resources import container_resources
+from podling.kubelet.topology.container_manager import ContainerManager
 from podling.kubelet.volumes.volume_manager import VolumeManager
-from podling.runtime.base import ContainerSpec, Mount
+from podling.runtime.base import ContainerSpec, LinuxResources, Mount
 from podling.runtime.image_service import Image
 
 CONFIG_ERROR = "CreateContainerConfigError"
@@ -58,12 +60,18 @@ class ContainerSpecs:
     """Builds container specs for one node."""
 
     def __init__(
-        self, deps: KubeletDeps, directories: Directories, volumes: VolumeManager, files: PodFiles
+        self,
+        deps: KubeletDeps,
+        directories: Directories,
+        volumes: VolumeManager,
+        files: PodFiles,
+        assignments: ContainerManager,
     ) -> None:
         self._deps = deps
         self._directories = directories
         self._volumes = volumes
         self._files = files
+        self._assignments = assignments
         self._references = References(deps.client)
 
     async def build(self, instance: Instance, node: NodeFacts, services: Mapping[str, str]) -> ContainerSpec:
@@ -99,7 +107,7 @@ class ContainerSpecs:
             stdin=bool(container.stdin),
             stdin_once=bool(container.stdin_once),
             tty=bool(container.tty),
-            resources=container_resources(pod.spec, container, self._deps.config, node.memory_capacity),
+            resources=await self._resources(pod, container, node),
             security=container_security(pod, container, self._deps.config),
             stop_signal=stop_signal or "",
             process_target=instance.process_target,
@@ -108,6 +116,12 @@ class ContainerSpecs:
                 pod, container, instance.attempt, str(message_path) if message_path is not None else ""
             ),
         )
+
+    async def _resources(self, pod: Pod, container: Container, node: NodeFacts) -> LinuxResources:
+        found = container_resources(pod.spec, container, self._deps.config, node.memory_capacity)
+        await self._assignments.save()
+        own = self._assignments.assigned(pod.metadata.uid or "", container.name)
+        return replace(found, cpuset_cpus=own.cpus, cpuset_mems=own.mems)
 
     async def _environment(
         self, instance: Instance, node: NodeFacts, services: Mapping[str, str]

@@ -13,6 +13,7 @@ from podling.api.core_v1 import Container, Pod
 from podling.kubelet.node.node_pressure import RESOURCE_OF, Observation, Threshold
 from podling.machinery.pods import (
     container_requests_total,
+    has_pod_level_resources,
     is_critical,
     is_pod_level_resource,
     regular_and_init,
@@ -75,7 +76,7 @@ def pod_request(pod: Pod, resource: str) -> Quantity:
     for a pod as a whole then count as not requested.
     """
     own = pod.spec.resources
-    if own is not None and any(map(is_pod_level_resource, (*own.requests, *own.limits))):
+    if own is not None and has_pod_level_resources(pod.spec):
         stated = own.requests.get(resource) if is_pod_level_resource(resource) else None
         request = parse(stated) if stated is not None else ZERO
     else:

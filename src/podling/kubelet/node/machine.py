@@ -6,11 +6,15 @@ import os
 import platform
 import shutil
 import socket
+from collections.abc import Mapping
 from pathlib import Path
 
-from msgspec import Struct
+from msgspec import Struct, field
 
+from podling.kubelet.topology.machine_topology import read_huge_pages
 from podling.runtime.platform import architecture
+
+HUGE_PAGES_FOLDER = Path("/sys/kernel/mm/hugepages")
 
 
 class Machine(Struct, frozen=True, kw_only=True):
@@ -20,6 +24,8 @@ class Machine(Struct, frozen=True, kw_only=True):
     memory: int = 0
     ephemeral_storage: int = 0
     swap: int = 0
+    huge_pages: Mapping[int, int] = field(default_factory=lambda: {1 << 30: 0, 2 << 20: 0})
+    """Bytes in huge pages by the size of a page."""
     architecture: str = "amd64"
     operating_system: str = "linux"
     os_image: str = ""
@@ -37,6 +43,7 @@ def read_machine(root_dir: Path) -> Machine:
         cpus=len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1,
         memory=meminfo.get("MemTotal", 0),
         swap=meminfo.get("SwapTotal", 0),
+        huge_pages=read_huge_pages(HUGE_PAGES_FOLDER),
         ephemeral_storage=_disk_size(root_dir),
         architecture=architecture(),
         operating_system=platform.system().lower(),

@@ -29,11 +29,12 @@ from podling.api.core_v1 import (
 from podling.api.meta_v1 import ObjectMeta
 from podling.clock import seconds_precision
 from podling.kubelet.config import KubeletConfig
+from podling.kubelet.node.allocatable import allocatable
 from podling.kubelet.node.machine import Machine
 from podling.kubelet.version import KUBERNETES_VERSION
 from podling.machinery.conditions import transition_time
-from podling.machinery.quantity import ZERO, Format, canonical, of, parse
-from podling.machinery.resource_names import is_huge_page
+from podling.machinery.quantity import Format, canonical, of
+from podling.machinery.resource_names import HUGE_PAGES, is_huge_page
 from podling.runtime.base import RuntimeStatus
 from podling.runtime.image_service import Image
 
@@ -77,11 +78,11 @@ def capacity(machine: Machine, config: KubeletConfig) -> dict[str, str]:
     found = {
         "cpu": str(machine.cpus),
         "ephemeral-storage": str(of(machine.ephemeral_storage, binary)),
-        "hugepages-1Gi": "0",
-        "hugepages-2Mi": "0",
         "memory": str(of(machine.memory, binary)),
         "pods": str(config.max_pods),
     }
+    for size, amount in machine.huge_pages.items():
+        found[f"{HUGE_PAGES}{of(size, binary)}"] = str(of(amount, binary))
     found.update({name: canonical(amount) for name, amount in config.capacity.items()})
     return {name: found[name] for name in sorted(found)}
 
@@ -96,18 +97,6 @@ def with_advertised_resources(own: Mapping[str, str], before: Mapping[str, str])
     others = {name: amount for name, amount in before.items() if not is_huge_page(name)}
     found = {**others, **own}
     return {name: found[name] for name in sorted(found)}
-
-
-def allocatable(has: Mapping[str, str], config: KubeletConfig) -> dict[str, str]:
-    """Return what pods may request: capacity without what is reserved, memory without huge pages."""
-    left = {name: parse(amount) for name, amount in has.items()}
-    for reserved in (config.system_reserved, config.kube_reserved):
-        for name in left.keys() & reserved.keys():
-            left[name] = left[name] - parse(reserved[name])
-    for name, amount in has.items():
-        if is_huge_page(name) and "memory" in left:
-            left["memory"] = left["memory"] - parse(amount)
-    return {name: str(amount if amount > ZERO else ZERO) for name, amount in left.items()}
 
 
 def node_addresses(machine: Machine, config: KubeletConfig, hostname: str) -> tuple[NodeAddress, ...]:

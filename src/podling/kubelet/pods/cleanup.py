@@ -65,6 +65,7 @@ async def _remove_log(runtime: Runtime, pod_uid: str, container: Container) -> N
 
 async def release_resources(services: PodServices, uid: str) -> None:
     """Release what an ended pod holds beside its containers. Raises ``OSError``."""
+    services.assignments.release(uid)
     await services.volumes.tear_down(uid)
     services.images.forget(uid)
 

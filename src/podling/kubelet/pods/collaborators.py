@@ -24,6 +24,7 @@ from podling.kubelet.probes.prober import Prober
 from podling.kubelet.reference_watches import ReferenceWatches
 from podling.kubelet.status.status import Verdict
 from podling.kubelet.status.status_manager import StatusManager
+from podling.kubelet.topology.container_manager import ContainerManager
 from podling.kubelet.volumes.volume_manager import VolumeManager
 
 
@@ -52,5 +53,7 @@ class PodServices(Struct, frozen=True):
     """Returns None if the node grants a pod's changed resources, else the reason."""
     wake_waiting: Callable[[], None]
     """Called when a pod's end or shrinking may have freed resources."""
+    assignments: ContainerManager
+    """Assigns CPUs and memory to containers."""
     service_links: Callable[[Pod], Awaitable[Mapping[str, str]]]
     """Returns the variables of a pod's services; waits until services are known, but not for static pods."""

@@ -193,7 +193,10 @@ class PodWorkers(Mapping[str, PodWorker]):
         if pressed:
             return Verdict("Evicted", f"Pod was rejected: {pressed}")
         verdict = admit(pod, self._node(), self._others(pod), self._config)
-        if verdict is None or not verdict.reason.startswith("OutOf") or not is_critical(pod):
+        if verdict is None:
+            refusal = self._bound.assignments.admit(pod)
+            return Verdict(refusal.reason, f"Pod was rejected: {refusal}") if refusal is not None else None
+        if not verdict.reason.startswith("OutOf") or not is_critical(pod):
             return verdict
         return Waiting() if self._preempt(pod) else verdict
 

@@ -293,6 +293,8 @@ class PodWorker:
                 if rejection is not None:
                     self._reject(rejection, now)
                     return rejection
+            else:
+                self._adopt()
             self.admitted = True
             # Containers of an earlier kubelet imply that the volumes are set up.
             self.record.memory.volumes_ready = bool(self.record.observed.containers)
@@ -300,6 +302,15 @@ class PodWorker:
         if verdict is not None:
             self.record.record_event("Normal", verdict.reason, verdict.message)
         return verdict
+
+    def _adopt(self) -> None:
+        """Keep the CPUs and memory that an earlier kubelet assigned to the pod's containers."""
+        running = {
+            found.name: found.resources.cpuset_cpus
+            for found in self.record.observed.running
+            if found.resources is not None
+        }
+        self._services.assignments.adopt(self.record.pod, running)
 
     def _reject(self, rejection: Verdict, now: datetime) -> None:
         self._rejected = True

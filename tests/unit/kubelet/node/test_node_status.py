@@ -6,14 +6,15 @@ from datetime import UTC, datetime, timedelta
 
 import msgspec
 import pytest
+from msgspec import structs
 
 from podling.api.core_v1 import Node, NodeCondition, NodeSpec, NodeStatus, NodeSystemInfo, Taint
 from podling.api.meta_v1 import ObjectMeta
 from podling.kubelet.config import KubeletConfig
+from podling.kubelet.node.allocatable import allocatable
 from podling.kubelet.node.machine import Machine
 from podling.kubelet.node.node_status import (
     NodeHealth,
-    allocatable,
     capacity,
     equal_except_heartbeat,
     initial_node,
@@ -116,13 +117,37 @@ def test_conditions_of_other_components_are_kept() -> None:
 def test_reserved_resources_are_not_for_pods() -> None:
     config = KubeletConfig(system_reserved={"cpu": "500m", "memory": "1Gi"}, kube_reserved={"cpu": "250m"})
     found = allocatable(capacity(MACHINE, config), config)
-    assert (found["cpu"], found["memory"], found["pods"]) == ("3250m", "7Gi", "110")
+    assert (found["cpu"], found["memory"], found["pods"]) == ("3250m", "7068Mi", "110")
 
 
 def test_huge_pages_are_not_allocatable_memory() -> None:
-    config = KubeletConfig(capacity={"hugepages-2Mi": "3Gi"}, system_reserved={"hugepages-2Mi": "1Gi"})
-    found = allocatable(capacity(MACHINE, config), config)
+    machine = structs.replace(MACHINE, huge_pages={2 << 20: 3 << 30})
+    config = KubeletConfig(system_reserved={"hugepages-2Mi": "1Gi"}, eviction_hard={})
+    found = allocatable(capacity(machine, config), config)
     assert (found["hugepages-2Mi"], found["memory"]) == ("2Gi", "5Gi")
+
+
+@pytest.mark.parametrize(
+    ("hard", "memory", "disk"),
+    [
+        ({}, "8Gi", "100Gi"),
+        ({"memory.available": "100Mi"}, "8092Mi", "100Gi"),
+        ({"memory.available": "25%", "nodefs.available": "10Gi"}, "6Gi", "90Gi"),
+        ({"imagefs.available": "10Gi", "pid.available": "10"}, "8Gi", "100Gi"),
+        ({"memory.available": "9Gi"}, "0", "100Gi"),
+    ],
+)
+def test_amounts_below_hard_thresholds_are_not_for_pods(hard: dict[str, str], memory: str, disk: str) -> None:
+    config = KubeletConfig(eviction_hard=hard)
+    found = allocatable(capacity(MACHINE, config), config)
+    assert (found["memory"], found["ephemeral-storage"]) == (memory, disk)
+
+
+def test_reserved_cpus_replace_reserved_amounts() -> None:
+    config = KubeletConfig(
+        system_reserved={"cpu": "500m"}, kube_reserved={"cpu": "250m"}, reserved_system_cpus="0,2"
+    )
+    assert allocatable(capacity(MACHINE, config), config)["cpu"] == "2"
 
 
 def test_advertised_resources_are_kept_and_derive_allocatable() -> None:
@@ -133,7 +158,8 @@ def test_advertised_resources_are_kept_and_derive_allocatable() -> None:
     found = status(NodeHealth(runtime=GOOD), before)
     others = {"example.com/gpu": "4", "kubernetes.io/x": "2"}
     assert found.capacity == {**capacity(MACHINE, KubeletConfig()), **others}
-    assert found.allocatable == found.capacity
+    assert found.allocatable == allocatable(found.capacity, KubeletConfig())
+    assert found.allocatable["example.com/gpu"] == "4"
 
 
 def test_conditions_stay_in_their_places() -> None:

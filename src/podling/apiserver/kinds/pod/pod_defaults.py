@@ -30,11 +30,11 @@ from podling.apiserver.kinds.common.filling import change, fill_absent, fill_emp
 from podling.apiserver.kinds.pod.image_defaults import image_pull_policy
 from podling.apiserver.kinds.pod.volume_defaults import default_volume
 from podling.machinery.pods import (
-    HUGE_PAGES,
     container_limits_total,
     container_requests_total,
     is_pod_level_resource,
 )
+from podling.machinery.resource_names import HUGE_PAGES
 
 C = TypeVar("C", Container, EphemeralContainer)
 

@@ -1,0 +1,65 @@
+"""CPU and memory of real containers, read inside them and from their cgroups."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from podling import clock
+from podling.kubelet.config import KubeletConfig
+from tests.support import oci_node
+from tests.support.real_kubelet import RealNode, real_node
+
+pytestmark = [
+    pytest.mark.e2e,
+    pytest.mark.root,
+    pytest.mark.skipif(bool(oci_node.missing()), reason=oci_node.missing()),
+]
+
+DEADLINE_SECONDS = 20.0
+QUOTA_FILES = "/sys/fs/cgroup/cpu/cpu.cfs_quota_us /sys/fs/cgroup/cpu.max"
+"""The container's quota with version 1 and version 2; one of them exists."""
+
+
+def sized(name: str, cpu: str, memory: str) -> dict[str, Any]:
+    amounts = {"cpu": cpu, "memory": memory}
+    return {"name": name, "resources": {"requests": amounts, "limits": amounts}}
+
+
+async def allowed_cpus(node: RealNode, pod: str, container: str) -> str:
+    """Return the CPUs that the kernel allows to a container's processes."""
+    said = await node.exec(
+        await node.phase(pod, "Running"), container, "grep", "Cpus_allowed_list", "/proc/self/status"
+    )
+    return said.out.split()[-1]
+
+
+async def until_cpus_are(node: RealNode, pod: str, expected: str) -> None:
+    deadline = clock.monotonic() + DEADLINE_SECONDS
+    while (found := await allowed_cpus(node, pod, "main")) != expected:
+        assert clock.monotonic() < deadline, f"the CPUs of {pod} are {found}, not {expected}"
+        await clock.sleep(0.1)
+
+
+async def test_exclusive_cpus_belong_to_one_container(tmp_path: Path) -> None:
+    config = KubeletConfig(
+        cpu_manager_policy="static", reserved_system_cpus="0", eviction_hard={}, max_pods=10
+    )
+    async with real_node(tmp_path, config) as node:
+        await node.run("shares", {"name": "main"})
+        everything = await allowed_cpus(node, "shares", "main")
+        owner = await node.run("owns", sized("main", "1", "64Mi"))
+        own = await allowed_cpus(node, "owns", "main")
+        assert own == "1"
+        quota = await node.exec(
+            owner, "main", "sh", "-c", "cat /sys/fs/cgroup/cpu*/cpu.cfs_quota_us /sys/fs/cgroup/cpu.max"
+        )
+        assert quota.out.split()[0] in ("-1", "max")
+        await until_cpus_are(node, "shares", "0")
+        await node.stop()
+        await node.start()
+        assert await allowed_cpus(node, "owns", "main") == own
+        await node.client.delete(type(owner), "owns", "default", grace_seconds=0)
+        await until_cpus_are(node, "shares", everything)
