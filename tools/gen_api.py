@@ -17,6 +17,7 @@ Rules of the translation:
   Go holds the field by value, and kept behind a pointer. A field without it is always written, with null for
   pointers, for the zero time, and for empty lists. Structs by value are always written.
 * Validation reports a missing required field, in Kubernetes' words.
+* ``FieldsV1`` is the JSON itself, as in Go: it can be as large as the object, and few look into it.
 * Class variables keep the schema's required fields, atomic structs, and structs that hold times with
   microseconds: no other place has them.
 * No semantic default is ever written here: those are a separate pass per kind.
@@ -43,7 +44,7 @@ SCALARS = {
     "io.k8s.apimachinery.pkg.util.intstr.IntOrString": ("int | str", ""),
     f"{META}.Time": ("datetime", "datetime"),
     f"{META}.MicroTime": ("Annotated[datetime, MICRO_TIME]", "MICRO_TIME"),
-    f"{META}.FieldsV1": ("dict[str, Any]", "Any"),
+    f"{META}.FieldsV1": ("Raw", "Raw"),
     f"{META}.Patch": ("dict[str, Any]", "Any"),
     "io.k8s.apimachinery.pkg.runtime.RawExtension": ("Any", "Any"),
     "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSON": ("Any", "Any"),
@@ -221,6 +222,8 @@ class ModuleWriter:
             return Field(json_name, "str", f"factory:lambda: {value!r}")
         annotation, shape = self.annotation(spec)
         go_kind, *options = go.split(",")
+        if annotation == "Raw":
+            return Field(json_name, annotation, "Raw()")
         if shape in ("list", "map"):
             never_null = json_name == "items" or json_name in NEVER_NULL.get(struct, ())
             return self.collection(json_name, annotation, shape, "e" in options, never_null)
@@ -287,6 +290,8 @@ class ModuleWriter:
                 self.use("datetime", "datetime")
             if needs == "Any":
                 self.use("typing", "Any")
+            if needs == "Raw":
+                self.use("msgspec", "Raw")
             return annotation, "map" if annotation.startswith("dict") else "scalar"
         module, name = module_of(definition), definition.rpartition(".")[2]
         if module != self.name:

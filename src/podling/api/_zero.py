@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar, overload
 
+from msgspec import Raw, json
 from msgspec.structs import force_setattr
 
 T = TypeVar("T")
@@ -80,7 +81,13 @@ def empty_as_null(struct: Any, name: str) -> None:
     force_setattr(struct, name, NIL_LIST)
 
 
-def null_of_nil(value: Any) -> None:
-    """The hook of encoders: null for the list that says so. Raises TypeError for any other value."""
+def null_of_nil(value: Any) -> Any:
+    """The hook of encoders: null for the list that says so, and plain data for JSON where that is wanted.
+
+    Raises TypeError for any other value.
+    """
+    if type(value) is Raw:
+        return json.decode(value)
     if value is not NIL_LIST:
         raise TypeError(f"objects of type {type(value).__name__} cannot be encoded")
+    return None

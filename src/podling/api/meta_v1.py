@@ -6,7 +6,7 @@ from datetime import datetime
 from types import NoneType
 from typing import Annotated, Any, ClassVar
 
-from msgspec import Struct, field
+from msgspec import Raw, Struct, field
 
 from podling.api._zero import Nullable, empty_as_null, empty_list, nil_list
 from podling.api.markers import INT32, LIST_SET, ListMap, MergeKey
@@ -135,7 +135,7 @@ class ListMeta(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="ca
 class ManagedFieldsEntry(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
     api_version: str = ''
     fields_type: str = ''
-    fields_v1: dict[str, Any] = field(default_factory=dict)
+    fields_v1: Raw = Raw()
     manager: str = ''
     operation: str = ''
     subresource: str = ''

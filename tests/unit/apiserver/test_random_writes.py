@@ -13,6 +13,7 @@ import jsonpatch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msgspec import structs
+from msgspec.json import decode
 
 from podling import clock
 from podling.api.autoscaling_v1 import Scale, ScaleSpec
@@ -101,7 +102,9 @@ def record_of(obj: Any) -> dict[str, tuple[set[Leaf], int | None]]:
     found = {}
     for each in obj.metadata.managed_fields:
         name = " ".join(filter(None, (each.manager, each.operation, each.subresource)))
-        texts = {fieldsets.text_of(path).removeprefix(".") for path in fieldsets.decode(each.fields_v1)}
+        texts = {
+            fieldsets.text_of(path).removeprefix(".") for path in fieldsets.decode(decode(each.fields_v1))
+        }
         if owned := texts.intersection(LEAVES):
             found[name] = (owned, round(each.time.timestamp()) if each.time else None)
     return found

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec.json import decode
 
 from podling.api.apps_v1 import Deployment
 from podling.api.autoscaling_v1 import Scale, ScaleSpec
@@ -35,7 +36,7 @@ def record(obj: Any) -> dict[str, set[str]]:
     found = {}
     for each in obj.metadata.managed_fields:
         name = " ".join(part for part in (each.manager, each.operation, each.subresource) if part)
-        found[name] = {fieldsets.text_of(path) for path in fieldsets.decode(each.fields_v1)}
+        found[name] = {fieldsets.text_of(path) for path in fieldsets.decode(decode(each.fields_v1))}
     return found
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec.json import decode
 
 from podling.api.apps_v1 import Deployment, ReplicaSet
 from podling.api.core_v1 import Node, Pod
@@ -71,7 +72,7 @@ async def apply(cluster: ControlPlane, body: Any) -> Pod:
 
 def owned(pod: Pod, manager: str) -> set[str]:
     (entry,) = [each for each in pod.metadata.managed_fields if each.manager == manager]
-    return {fieldsets.text_of(path) for path in fieldsets.decode(entry.fields_v1)}
+    return {fieldsets.text_of(path) for path in fieldsets.decode(decode(entry.fields_v1))}
 
 
 async def test_applied_zeros_are_owned_but_not_stored(cluster: ControlPlane) -> None:

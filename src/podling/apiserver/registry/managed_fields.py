@@ -19,6 +19,7 @@ from podling.client.requests import Patch, Target, User, WriteOptions
 from podling.machinery import errors, fields
 from podling.machinery.encoding import bodies, codec
 from podling.machinery.encoding.custom import is_custom
+from podling.machinery.encoding.raw_fields import raw_entries
 from podling.machinery.scheme import Resource
 
 NODE_USER = "system:node:"
@@ -61,8 +62,8 @@ def with_managed_fields(
     from podling.machinery.patches import apply
 
     plain = apply.track_update(None if old is None else codec.to_plain(old), codec.to_plain(new), kind, who)
-    entries = codec.from_plain(plain["metadata"].get("managedFields", ()), tuple[ManagedFieldsEntry, ...])
-    return _with_record(new, entries)
+    entries = raw_entries(plain["metadata"].get("managedFields", []))
+    return _with_record(new, codec.from_plain(entries, tuple[ManagedFieldsEntry, ...]))
 
 
 def _unchanged(new: Any, old: Any) -> Any | None:

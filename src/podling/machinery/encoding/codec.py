@@ -17,6 +17,7 @@ from podling.api._zero import null_of_nil
 from podling.machinery.encoding import custom
 from podling.machinery.encoding.bodies import Body, read_body
 from podling.machinery.encoding.intake import convert, trusted_custom
+from podling.machinery.encoding.raw_fields import with_raw_fields
 from podling.machinery.encoding.shapes import Kind, fields_of, per_type
 
 __all__ = ["Body", "convert", "decode", "encode", "from_plain", "read_body", "to_plain"]
@@ -64,7 +65,10 @@ def from_plain(plain: Any, type_: type[T]) -> T:
     """Return the object of trusted plain data, such as ``to_plain`` gave."""
     if custom.is_custom(type_):
         return cast(T, trusted_custom(plain, cast("type[Any]", type_)))
-    return msgspec.convert(plain, type_)
+    try:
+        return msgspec.convert(with_raw_fields(plain), type_)
+    except msgspec.ValidationError:
+        return convert(plain, type_, "Ignore")[0]  # the record of managers elsewhere, as in a template
 
 
 def _with_micro_times(plain: Any, type_: type[Any]) -> Any:

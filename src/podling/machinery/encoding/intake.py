@@ -25,6 +25,7 @@ from podling.machinery.encoding.bodies import Body, summary, warnings_of
 from podling.machinery.encoding.jsonscan import MAX_REPORTED, strict_reports, unknown_field
 from podling.machinery.encoding.mismatch import Mismatch, first_mismatch
 from podling.machinery.encoding.plain import json_type
+from podling.machinery.encoding.raw_fields import raw_json, with_raw_fields
 from podling.machinery.encoding.shapes import Kind, Shape, fields_of, per_type
 from podling.machinery.errors import ApiError, bad_request
 
@@ -135,7 +136,7 @@ def normalized(plain: Any, type_: type[Any], field_validation: str = "Warn") -> 
 
 def trusted_custom(plain: Mapping[str, Any], type_: type[C]) -> C:
     """Return the custom object of trusted plain data. Raises ``msgspec.ValidationError`` for bad metadata."""
-    given = plain.get("metadata") or {}
+    given = with_raw_fields(plain).get("metadata") or {}
     try:
         metadata = msgspec.convert(given, ObjectMeta)
     except msgspec.ValidationError:
@@ -278,6 +279,8 @@ def _handler(shape: Shape) -> Handler | None:
         return plan_of(shape.struct)
     if shape.kind is Kind.LIST and shape.element:
         return _list_handler(shape.element)
+    if shape.raw:
+        return _raw
     if shape.kind is Kind.MAP and shape.element:
         return None if shape.element.kind is Kind.ANY else _map_handler(shape.element)
     if shape.kind is Kind.INTEGER:
@@ -309,6 +312,10 @@ def _scalar_handler(read: Callable[[Any], Any]) -> Handler:
             raise Mismatch(str(error)) from None
 
     return handle
+
+
+def _raw(value: Any, path: Path, found: list[str] | None) -> Any:
+    return raw_json(value) if type(value) is dict else value
 
 
 def _zero(shape: Shape) -> Any:

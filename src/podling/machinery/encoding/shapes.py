@@ -60,6 +60,8 @@ class Shape(Struct, frozen=True, eq=False):
     """Server-side apply treats a LIST of scalars as a set."""
     atomic: bool = False
     """Server-side apply treats a STRUCT or a MAP as one value."""
+    raw: bool = False
+    """A MAP that the type holds as its JSON."""
     fields: Mapping[str, Shape] | None = None
     """The fields of a STRUCT that a schema describes instead of a type."""
     rest: Shape | None = None
@@ -149,6 +151,8 @@ def _shape(annotation: Any) -> Shape:
         return Shape(Kind.INT_OR_STRING)
     if plain is Any:
         return ANYTHING
+    if plain is msgspec.Raw:
+        return Shape(Kind.MAP, element=ANYTHING, raw=True)
     return _scalar_shape(plain, marks)
 
 

@@ -10,12 +10,13 @@ from collections.abc import Hashable
 from functools import lru_cache
 from typing import Any, cast
 
-from msgspec import json
+from msgspec import Raw, json
 from msgspec.structs import replace
 
 from podling.api.meta_v1 import ManagedFieldsEntry
 from podling.machinery.encoding import codec
 from podling.machinery.encoding.custom import object_shape
+from podling.machinery.encoding.raw_fields import raw_json
 from podling.machinery.encoding.shapes import Shape
 from podling.machinery.patches.field_trees import maker_of
 from podling.machinery.patches.fieldsets import SchemaError
@@ -44,7 +45,7 @@ def first_entry(new: Any, type_: type[Any], writer: Writer) -> ManagedFieldsEntr
         fields = _owned_in(codec.encode(nameless), type_, writer.ignored)
     except SchemaError:
         return None
-    if not fields:
+    if fields is None:
         return None
     return ManagedFieldsEntry(
         manager=writer.manager,
@@ -57,26 +58,31 @@ def first_entry(new: Any, type_: type[Any], writer: Writer) -> ManagedFieldsEntr
     )
 
 
-def _owned_in(written: bytes, type_: type[Any], ignored: tuple[str, ...]) -> dict[str, Any]:
-    """``fieldsV1`` of a new object. What is made from one template, and in numbers, differs in names only."""
+def _owned_in(written: bytes, type_: type[Any], ignored: tuple[str, ...]) -> Raw | None:
+    """``fieldsV1`` of a new object; None for no fields.
+
+    What is made from one template, and in numbers, differs in names only.
+    """
     if len(written) > SHARED_BYTES:
         return _walked(written, type_, ignored)
     return _remembered(written, cast("Hashable", type_), ignored)
 
 
-def _walked(written: bytes, type_: type[Any], ignored: tuple[str, ...]) -> dict[str, Any]:
+def _walked(written: bytes, type_: type[Any], ignored: tuple[str, ...]) -> Raw | None:
     fields = fields_of_new(json.decode(written), object_shape(type_), ignored)
-    encoded = codec.encode(fields)
-    return _shared(encoded) if len(encoded) <= SHARED_BYTES else fields
+    if not fields:
+        return None
+    found = raw_json(fields)
+    return _shared(encoded) if len(encoded := bytes(found)) <= SHARED_BYTES else found
 
 
 _remembered = lru_cache(TEMPLATES_MAX)(_walked)
 
 
 @lru_cache(SHARED_MAX)
-def _shared(fields: bytes) -> dict[str, Any]:
-    """The same tree for the same fields: objects of one template differ in their values, and are many."""
-    return cast("dict[str, Any]", json.decode(fields))
+def _shared(fields: bytes) -> Raw:
+    """The same JSON for the same fields: objects of one template differ in their values, and are many."""
+    return Raw(fields)
 
 
 def fields_of_new(plain: Any, shape: Shape, ignored: tuple[str, ...]) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from msgspec import structs
+from msgspec.json import decode
 
 from podling.api.admissionregistration_v1 import MutatingAdmissionPolicy, MutatingAdmissionPolicyBinding
 from podling.api.core_v1 import ConfigMap
@@ -88,7 +89,7 @@ async def mutate(cluster: ControlPlane, expression: str) -> None:
 
 def fields_of(obj: ConfigMap, manager: str) -> set[str]:
     (entry,) = (each for each in obj.metadata.managed_fields if each.manager == manager)
-    return {fieldsets.text_of(path) for path in fieldsets.decode(entry.fields_v1)}
+    return {fieldsets.text_of(path) for path in fieldsets.decode(decode(entry.fields_v1))}
 
 
 async def test_fields_changed_by_admission_have_no_manager(cluster: ControlPlane) -> None:
