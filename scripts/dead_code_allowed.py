@@ -35,6 +35,7 @@ used_bytes  # fields of the kubelet's statistics
 process_count
 pod_ref
 process_stats
+default_map  # click reads it
 EPHEMERAL_STORAGE  # holds a place among the fixed columns
 
 # For tests of users: podling.testing hands out these objects, and docs/runtimes.md names the last two.

@@ -21,6 +21,7 @@ from podling.allocator import Trimmer
 from podling.cli.common_options import Failure, data_directory_option
 from podling.cli.detached import Progress, detach_command
 from podling.cli.node_start import RUNTIMES, best_runtime, check_runtime, settle_place
+from podling.cli.options.node_options import chosen_node_options, kubelet_config_option, node_options
 from podling.cluster.directory import SETTINGS, DataDirectory, DirectoryInUse, DirectoryUnusable
 from podling.cluster.garbage_collection import begin, settle
 from podling.cluster.identity import Standing
@@ -34,6 +35,7 @@ from podling.machinery.network_ranges import CLUSTER_CIDR, VXLAN
 from podling.node.joining.discovery import checked_url, discover
 from podling.node.joining.refusals import JoinRefused
 from podling.node.machine import node_ip_problem, node_names
+from podling.node.node_options import NodeOptions
 from podling.rlimits import raise_open_files
 from podling.supervisor import Supervisor
 
@@ -53,7 +55,13 @@ NOT_READY = "\nThe node runs, but is not Ready yet; 'podling status' says more."
     help="The token that 'podling token create --join' has printed.  [env: PODLING_JOIN_TOKEN]",
 )
 @click.option("--ca-hash", default="", help="The hash of the cluster's authority, sha256:...")
-@click.option("--node-name", default="", help="The node's name.  [default: the machine's]")
+@click.option(
+    "--node-name",
+    "--hostname-override",
+    "node_name",
+    default="",
+    help="The node's name.  [default: the machine's]",
+)
 @click.option(
     "--node-ip",
     metavar="IP[,IP]",
@@ -71,6 +79,8 @@ NOT_READY = "\nThe node runs, but is not Ready yet; 'podling status' says more."
     help="Run the manifests in this directory as static pods; '' runs none.  [default: the last directory, "
     "or none]",
 )
+@kubelet_config_option("--config", "--kubelet-config")
+@node_options
 @click.option("--detach", is_flag=True, help="Run in the background; return when the node is ready.")
 @click.option("--progress-fd", type=int, default=-1, hidden=True)
 def join(directory: DataDirectory, detach: bool, progress_fd: int, **chosen: Any) -> None:
@@ -110,6 +120,7 @@ def _prepare(directory: DataDirectory, chosen: Mapping[str, Any], progress: Prog
     check_runtime(chosen["runtime"] or (last.runtime if last else ""))
     if chosen["node_ip"] and (problem := node_ip_problem(chosen["node_ip"])):
         raise Failure(problem)
+    options = chosen_node_options(chosen, last.node_options if last else NodeOptions())
     identity = NodeIdentity(directory)
     if directory.standing() is Standing.COPIED:
         raise Failure(
@@ -134,6 +145,7 @@ def _prepare(directory: DataDirectory, chosen: Mapping[str, Any], progress: Prog
             cluster_cidr=network.pods or (last.cluster_cidr if last else CLUSTER_CIDR),
             network=network.mode or (last.network if last else VXLAN),
             runtime=runtime,
+            node_options=options,
             static_pod_path=given(
                 str(Path(path).expanduser().absolute()) if path else path,
                 last.static_pod_path if last else "",

@@ -23,8 +23,11 @@ import click
 from podling.allocator import Trimmer
 from podling.cli.common_options import Failure, checked_address, data_directory_option
 from podling.cli.detached import Progress, detach_command
-from podling.cli.network_options import check_ranges, chosen_ranges, network_options
 from podling.cli.node_start import RUNTIMES, best_runtime, check_runtime, refuse_joined, settle_place
+from podling.cli.options.cluster_configuration import config_option
+from podling.cli.options.controller_options import chosen_controller_options, controller_options
+from podling.cli.options.network_options import check_ranges, chosen_ranges, network_options
+from podling.cli.options.node_options import chosen_node_options, kubelet_config_option, node_options
 from podling.cluster.directory import (
     ClusterSettings,
     DataDirectory,
@@ -33,6 +36,7 @@ from podling.cluster.directory import (
 )
 from podling.cluster.garbage_collection import begin, settle
 from podling.cluster.own_log import OwnLog
+from podling.node.machine import node_names
 from podling.rlimits import raise_open_files
 from podling.supervisor import Supervisor
 
@@ -109,7 +113,16 @@ T = TypeVar("T")
     help="Run the manifests in this directory as static pods of the first node; '' runs none.  "
     "[default: the last directory, or none]",
 )
+@click.option(
+    "--hostname-override",
+    metavar="NAME",
+    help="The name of the first node, for a new data directory.  [default: the last one, or the machine's]",
+)
 @network_options
+@kubelet_config_option("--kubelet-config")
+@node_options
+@controller_options
+@config_option
 @click.option(
     "--set-aside-undecodable",
     is_flag=True,
@@ -138,6 +151,10 @@ def up(
         check_runtime(chosen["runtime"] or directory.settings().runtime)
     _check_controllers(chosen["controllers"])
     _check_ranges(chosen, directory)
+    _check_hostname(chosen["hostname_override"], directory)
+    last = directory.settings()
+    chosen_node_options(chosen, last.node_options)
+    chosen_controller_options(chosen, last.controller_options)
     _check_kubeconfig(kubeconfig)
     if detach:
         detach_command("up", directory)
@@ -206,6 +223,9 @@ def _settings(last: ClusterSettings, chosen: Mapping[str, Any], progress: Progre
         static_pod_path=_chosen(static_pod_path, last.static_pod_path),
         **chosen_ranges(chosen, last),
         advertise_address=_chosen(chosen["advertise_address"], last.advertise_address),
+        hostname_override=_chosen(chosen["hostname_override"], last.hostname_override).lower(),
+        node_options=chosen_node_options(chosen, last.node_options),
+        controller_options=chosen_controller_options(chosen, last.controller_options),
     )
 
 
@@ -258,6 +278,22 @@ def _check_ranges(chosen: Mapping[str, Any], directory: DataDirectory) -> None:
     last = directory.settings()
     runtime = "" if chosen["api_only"] else chosen["runtime"] or last.runtime
     check_ranges(chosen, last, runtime, exists=directory.store.exists() and not chosen["new_store"])
+
+
+def _check_hostname(name: str | None, directory: DataDirectory) -> None:
+    """Refuse a name that no node can have, or another one than that of the nodes there are."""
+    if name is None:
+        return
+    from podling.machinery.names import dns_subdomain_errors
+
+    if name and (errors := dns_subdomain_errors(name.lower())):
+        raise Failure(f"--hostname-override {name}: {'; '.join(errors)}")
+    known = directory.node_names()
+    if known and node_names(1, name)[0] not in known:
+        raise Failure(
+            f"the nodes of this cluster are {', '.join(known)}: --hostname-override names the node of a new "
+            "data directory"
+        )
 
 
 def _retire_store(directory: DataDirectory, progress: Progress) -> None:

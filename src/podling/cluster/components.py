@@ -10,6 +10,7 @@ from podling.client.base import Client
 from podling.client.requests import User
 from podling.controllers.auth.certificate_signing import Signer
 from podling.controllers.controller_manager import ControllerManager
+from podling.controllers.options import DEFAULT_OPTIONS, ControllerOptions
 from podling.controllers.other_apis import NO_OTHER_APIS, OtherApis
 from podling.controllers.registry import NAMES, controllers
 from podling.controllers.volumes.volume_folders import Folders
@@ -52,11 +53,13 @@ async def run_components(  # noqa: PLR0913 the parts that controllers are made o
     observer: Observer | None = None,
     names: Collection[str] = NAMES,
     pod_ranges: Sequence[Network] = DEFAULT_RANGES.pods,
+    options: ControllerOptions = DEFAULT_OPTIONS,
 ) -> None:
     """Run the scheduler and the controllers with these ``names`` until cancelled.
 
     ``folders`` keeps the volumes that are made for claims, ``signer`` has the authority's key; without one no
-    certificates are signed. ``others`` leads to what other servers keep. Nodes get blocks of ``pod_ranges``.
+    certificates are signed. ``others`` leads to what other servers keep. Nodes get blocks of ``pod_ranges``;
+    ``options`` are the node controllers'.
     """
     from podling.scheduler.scheduler import Scheduler
 
@@ -66,6 +69,7 @@ async def run_components(  # noqa: PLR0913 the parts that controllers are made o
         signer=signer,
         others=others,
         pod_ranges=pod_ranges,
+        options=options,
         names=names,
     )
     manager = ControllerManager(client_for(CONTROLLER_MANAGER), loops)

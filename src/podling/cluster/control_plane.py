@@ -36,7 +36,16 @@ class ControlPlane:
         signer, ca = RequestSigner(self._pki), self._pki.ca_pem.decode()
         ranges = self._settings.ranges().pods
         work = partial(
-            run_components, client_for, ca, folders, signer, others, observer, self._names(), ranges
+            run_components,
+            client_for,
+            ca,
+            folders,
+            signer,
+            others,
+            observer,
+            self._names(),
+            ranges,
+            self._settings.controller_options,
         )
         return self._supervisor.keep_running("control-plane", work)
 

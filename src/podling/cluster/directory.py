@@ -23,6 +23,7 @@ import msgspec
 from podling import clock
 from podling.cluster import identity
 from podling.cluster.identity import Identity, Place, Standing
+from podling.controllers.options import ControllerOptions
 from podling.files import locks
 from podling.machinery.network_ranges import (
     CLUSTER_CIDR,
@@ -32,6 +33,7 @@ from podling.machinery.network_ranges import (
     NetworkRanges,
     network_ranges,
 )
+from podling.node.node_options import NodeOptions
 
 logger = logging.getLogger(__name__)
 
@@ -103,6 +105,11 @@ class ClusterSettings(msgspec.Struct, frozen=True, kw_only=True):
     """The addresses of the nodes, the primary one first; empty: the machine's own."""
     advertise_address: str = ""
     """The address at which other machines reach the API server; empty: they are not to reach it."""
+    hostname_override: str = ""
+    """The name of the first node; empty: the machine's own."""
+    node_options: NodeOptions = msgspec.field(default_factory=NodeOptions)
+    """The options of the nodes' kubelets."""
+    controller_options: ControllerOptions = msgspec.field(default_factory=ControllerOptions)
     identity: str = ""
     """The identity of the last run, to name the cluster when ``identity.json`` is lost."""
 

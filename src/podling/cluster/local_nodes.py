@@ -37,8 +37,9 @@ def node_plans(directory: DataDirectory, settings: ClusterSettings) -> list[Node
             network=settings.network,
             guards_api=not settings.advertise_address,
             cni_conf_dir=Path(settings.cni_conf_dir) if settings.cni_conf_dir else None,
+            options=settings.node_options,
         )
-        for index, name in enumerate(node_names(settings.nodes))
+        for index, name in enumerate(node_names(settings.nodes, settings.hostname_override))
     ]
 
 

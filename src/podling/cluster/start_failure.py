@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from podling.apiserver.auth.pki import PkiDamaged
+from podling.kubelet.configuration.files import ConfigurationRefused
 from podling.machinery.errors import ApiError
 from podling.runtime.base import RuntimeFailure
 from podling.store.base import StoreError
@@ -22,5 +23,5 @@ def start_failures() -> Iterator[None]:
         yield
     except RuntimeFailure as error:
         raise StartFailure(f"{error}; 'podling doctor' says what to do") from error
-    except (ApiError, StoreError, PkiDamaged, OSError) as error:
+    except (ApiError, ConfigurationRefused, StoreError, PkiDamaged, OSError) as error:
         raise StartFailure(str(error)) from error

@@ -13,6 +13,7 @@ from typing import cast
 
 from podling.controllers.auth.certificate_signing import Signer
 from podling.controllers.base import Controller, ControllerFactory
+from podling.controllers.options import DEFAULT_OPTIONS, ControllerOptions
 from podling.controllers.other_apis import NO_OTHER_APIS, OtherApis
 from podling.controllers.volumes.volume_folders import Folders
 from podling.machinery.network_ranges import DEFAULT_RANGES, Network
@@ -86,6 +87,8 @@ _TOKENS = "serviceaccount-token-controller"
 _PROVISIONER = "directory-volume-provisioner"
 _IPAM = "node-ipam-controller"
 _SIGNING = "certificatesigningrequest-signing-controller"
+_LIFECYCLE = "node-lifecycle-controller"
+_POD_GC = "pod-garbage-collector-controller"
 
 NAMES: tuple[str, ...] = tuple(_CONTROLLERS)
 
@@ -105,6 +108,7 @@ def controllers(
     signer: Signer | None = None,
     others: OtherApis = NO_OTHER_APIS,
     pod_ranges: Sequence[Network] = DEFAULT_RANGES.pods,
+    options: ControllerOptions = DEFAULT_OPTIONS,
     names: Collection[str] = NAMES,
 ) -> list[ControllerFactory]:
     """Return the controllers with these ``names``, ready for a ``ControllerManager``.
@@ -116,6 +120,7 @@ def controllers(
         signer: signs certificates; without it none are signed.
         others: what other servers keep in namespaces that end.
         pod_ranges: the ranges of pods' addresses, of which every node gets a block.
+        options: settings of the node controllers.
     """
     needs: dict[str, dict[str, object]] = {
         _ROOT_CA: {"certificate": root_ca},
@@ -124,6 +129,8 @@ def controllers(
         _SIGNING: {"signer": signer},
         _NAMESPACE: {"others": others},
         _IPAM: {"ranges": pod_ranges},
+        _LIFECYCLE: {"options": options},
+        _POD_GC: {"options": options},
     }
     made: list[ControllerFactory] = []
     for name in NAMES:

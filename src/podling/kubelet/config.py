@@ -23,6 +23,9 @@ class MemoryReservation(Struct, frozen=True):
 class KubeletConfig(Struct, frozen=True, kw_only=True):
     """The configuration of one kubelet. Defaults are Kubernetes' unless stated otherwise."""
 
+    feature_gates: Mapping[str, bool] = field(default_factory=dict)
+    """The gates that differ from their defaults (``machinery.feature_gates``)."""
+
     # The node as it registers itself.
     register_node: bool = True
     node_labels: Mapping[str, str] = field(default_factory=dict)
@@ -43,6 +46,8 @@ class KubeletConfig(Struct, frozen=True, kw_only=True):
     reserved_system_cpus: str = ""
     """The CPUs kept for the system and the kubelet, as ``0-1``. They replace the reserved amounts of CPU."""
     max_pods: int = 110
+    pods_per_core: int = 0
+    """The number of pods for each CPU, at most ``max_pods`` in all; 0: ``max_pods`` alone counts."""
     port: int = 10250
     """The port of the kubelet's own server; 0: no server."""
 
@@ -50,6 +55,8 @@ class KubeletConfig(Struct, frozen=True, kw_only=True):
     node_status_update_frequency: float = 10.0
     node_status_report_frequency: float = 300.0
     node_lease_duration_seconds: int = 40
+    node_status_max_images: int = 50
+    """The images in the node's status; -1: all."""
 
     # The runtime.
     runtime_request_timeout: float = 120.0
@@ -64,11 +71,14 @@ class KubeletConfig(Struct, frozen=True, kw_only=True):
     # Static pods.
     static_pod_path: Path | None = None
     """The directory whose files are pods of this node, or one such file; None: no static pods."""
+    file_check_frequency: float = 1.0
+    """The interval between two readings of it. Kubernetes' default is 20 s."""
 
     # Containers.
     crash_loop_back_off_max: float = 300.0
     container_log_max_size_bytes: int = 10 * 1024 * 1024
     """The size at which a log is rotated; negative: never."""
+    container_log_monitor_interval: float = 10.0
     container_log_max_files: int = 5
     """A container's log files, the current one included; at least 2."""
     pod_pids_limit: int = -1

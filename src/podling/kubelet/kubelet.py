@@ -112,6 +112,7 @@ class Kubelet:
             deps.runtime,
             max_size_bytes=config.container_log_max_size_bytes,
             max_files=config.container_log_max_files,
+            interval_seconds=config.container_log_monitor_interval,
         )
         self.pod_view: PodSource = PodView(
             deps.runtime, self._directories, self._workers.values, self._services.prober
@@ -127,7 +128,13 @@ class Kubelet:
         )
         directory = config.static_pod_path
         self._static = (
-            StaticPods(directory, deps.node_name, deps.complete_pod, self._set_static)
+            StaticPods(
+                directory,
+                deps.node_name,
+                deps.complete_pod,
+                self._set_static,
+                config.file_check_frequency,
+            )
             if directory is not None
             else None
         )

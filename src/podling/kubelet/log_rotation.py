@@ -25,8 +25,6 @@ from podling.runtime.base import ContainerState, KeepsLogs, Runtime, RuntimeFail
 
 logger = logging.getLogger(__name__)
 
-INTERVAL_SECONDS = 10.0
-"""containerLogMonitorInterval."""
 COMPRESSED = ".gz"
 UNFINISHED = ".tmp"
 TIME = "%Y%m%d-%H%M%S"
@@ -72,21 +70,25 @@ class LogRotation:
     Args:
         max_size_bytes: containerLogMaxSize; negative switches rotation off.
         max_files: containerLogMaxFiles, the current file and the rotated ones together; at least 2.
+        interval_seconds: containerLogMonitorInterval.
     """
 
-    def __init__(self, runtime: Runtime, *, max_size_bytes: int, max_files: int) -> None:
+    def __init__(
+        self, runtime: Runtime, *, max_size_bytes: int, max_files: int, interval_seconds: float
+    ) -> None:
         if max_files < 2:
             raise ValueError("containerLogMaxFiles must be at least 2")
         self._runtime = runtime
         self._max_size_bytes = max_size_bytes
         self._max_files = max_files
+        self._interval_seconds = interval_seconds
 
     async def run(self) -> None:
         """Check logs periodically until cancelled. A runtime that keeps logs in memory limits them itself."""
         if isinstance(self._runtime, KeepsLogs) or self._max_size_bytes < 0:
             return
         while True:
-            await clock.sleep(INTERVAL_SECONDS)
+            await clock.sleep(self._interval_seconds)
             await self.rotate_all()
 
     async def rotate_all(self) -> None:

@@ -10,9 +10,9 @@ from ipaddress import ip_address
 from podling.machinery.network_ranges import Network
 
 
-def node_names(count: int) -> list[str]:
-    """Return the names of a process' nodes: the machine's own, then numbered ones."""
-    first = platform.node().lower() or "localhost"
+def node_names(count: int, override: str = "") -> list[str]:
+    """Return the names of a process' nodes: ``override`` or the machine's own, then numbered ones."""
+    first = (override or platform.node()).lower() or "localhost"
     return [first, *(f"{first}-{number}" for number in range(2, count + 1))][:count]
 
 

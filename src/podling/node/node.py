@@ -14,6 +14,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from msgspec import structs
+
 from podling.api import core_v1
 from podling.apiserver.auth.pki import Pki
 from podling.client.base import Client, Unreachable
@@ -27,6 +29,7 @@ from podling.kubelet.lives import LIVES, LifeRecorder
 from podling.kubelet.server.server import KubeletServer
 from podling.machinery.cluster_dns import dns_service_address
 from podling.machinery.errors import ApiError
+from podling.node.kubelet_settings import kubelet_settings
 from podling.node.resolv_conf import resolv_conf_path
 from podling.node.runtimes import NodePlan, as_bridge, make_runtime, pod_network, simulated_block
 from podling.node.static_pods import complete_static_pod
@@ -68,7 +71,10 @@ class Node:
         return User(f"system:node:{name}", ("system:nodes", "system:authenticated"))
 
     async def start(self) -> None:
-        """Start runtime, server and kubelet. Raises ``RuntimeFailure`` if containers cannot run."""
+        """Start runtime, server and kubelet.
+
+        Raises ``RuntimeFailure`` if containers cannot run, ``ConfigurationRefused``.
+        """
         plan = self.plan
         plan.root.mkdir(parents=True, exist_ok=True, mode=0o711)
         network = pod_network(plan)
@@ -84,6 +90,7 @@ class Node:
         self._stack.push_async_callback(server.close)
         own_network = as_bridge(network)
         self._prefer_own_blocks(own_network)
+        settings = kubelet_settings(plan.options)
         config = KubeletConfig(
             cgroup_root=f"/podling-{plan.identity}",
             node_addresses=plan.addresses,
@@ -95,6 +102,7 @@ class Node:
             cluster_dns=await self._cluster_dns(own_network),
             resolv_conf=resolv_conf_path(),
         )
+        config = structs.replace(config, **settings)
         folder = plan.root / "kubelet"
         keeping: Recorder = LifeRecorder(recorder, folder / LIVES) if config.write_files else recorder
         deps = KubeletDeps(self._client, runtime, keeping, folder, plan.name, config, complete_static_pod)

@@ -16,6 +16,7 @@ from podling.files.trees import remove_tree
 from podling.kubelet.directories import Directories
 from podling.machinery.network_ranges import DEFAULT_RANGES, NODE_PREFIX, VXLAN, Network
 from podling.network.overlay.overlay_plan import overhead
+from podling.node.node_options import NodeOptions
 from podling.runtime.base import PodNetwork, Runtime, RuntimeFailure
 from podling.runtime.grace import own_grace
 from podling.runtime.images.store import ImageStore
@@ -53,6 +54,8 @@ class NodePlan(Struct, frozen=True, kw_only=True):
     port: int = 0
     """The port of the kubelet's server, if it is free; 0 for any."""
     static_pod_path: Path | None = None
+    options: NodeOptions = NodeOptions()
+    """The settings of the kubelet that the user has chosen."""
     assigns_blocks: bool = True
     """A controller gives the node its block of pod addresses (``spec.podCIDR``)."""
     cni_conf_dir: Path | None = None

@@ -63,10 +63,10 @@ async def test_only_a_log_above_the_limit_is_rotated(tmp_path: Path) -> None:
                 break  # everything is written
     watch.close()
 
-    await LogRotation(runtime, max_size_bytes=1 << 20, max_files=5).rotate_all()
+    await LogRotation(runtime, max_size_bytes=1 << 20, max_files=5, interval_seconds=10.0).rotate_all()
     assert [path.name for path in logs.iterdir()] == ["0.log"]
 
-    rotation = LogRotation(runtime, max_size_bytes=1000, max_files=5)
+    rotation = LogRotation(runtime, max_size_bytes=1000, max_files=5, interval_seconds=10.0)
     (logs / "0.log.20250101-000000").write_text("older")
     await rotation.rotate_all()
     names = sorted(path.name for path in logs.iterdir())

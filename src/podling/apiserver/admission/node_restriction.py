@@ -16,6 +16,7 @@ from podling.apiserver.kinds.common.differences import describe
 from podling.apiserver.kinds.common.filling import change
 from podling.machinery.certificate_requests import pem_of, wanted
 from podling.machinery.errors import not_found
+from podling.machinery.kubelet_labels import is_foreign, is_within
 from podling.machinery.scheme import Resource
 
 GROUP = "system:nodes"
@@ -23,25 +24,7 @@ PREFIX = "system:node:"
 LEASE_NAMESPACE = "kube-node-lease"
 NODE_SIGNERS = ("kubernetes.io/kubelet-serving", "kubernetes.io/kube-apiserver-client-kubelet")
 
-OWN_LABELS = frozenset(
-    {
-        "beta.kubernetes.io/arch",
-        "beta.kubernetes.io/instance-type",
-        "beta.kubernetes.io/os",
-        "failure-domain.beta.kubernetes.io/region",
-        "failure-domain.beta.kubernetes.io/zone",
-        "kubernetes.io/arch",
-        "kubernetes.io/hostname",
-        "kubernetes.io/os",
-        "node.kubernetes.io/instance-type",
-        "topology.kubernetes.io/region",
-        "topology.kubernetes.io/zone",
-    }
-)
-"""Kubernetes' labels that a kubelet gives its node."""
-OWN_DOMAINS = ("kubelet.kubernetes.io", "node.kubernetes.io")
 RESTRICTED_DOMAIN = "node-restriction.kubernetes.io"
-KUBERNETES_DOMAINS = ("kubernetes.io", "k8s.io")
 
 
 class NodeRestriction(Plugin):
@@ -101,17 +84,7 @@ def _not_its_own(new: Mapping[str, str], old: Mapping[str, str]) -> list[str]:
 
 def _forbidden(label: str) -> bool:
     domain, slash, _ = label.partition("/")
-    if not slash:
-        return False
-    if _within(domain, (RESTRICTED_DOMAIN,)):
-        return True
-    return (
-        _within(domain, KUBERNETES_DOMAINS) and label not in OWN_LABELS and not _within(domain, OWN_DOMAINS)
-    )
-
-
-def _within(domain: str, domains: tuple[str, ...]) -> bool:
-    return any(domain == each or domain.endswith(f".{each}") for each in domains)
+    return bool(slash) and (is_within(domain, (RESTRICTED_DOMAIN,)) or is_foreign(label))
 
 
 def _check_claim(request: AdmissionRequest, node: str, objects: Objects) -> None:

@@ -11,6 +11,7 @@ import msgspec
 from podling.cluster.directory import DataDirectory, DirectoryUnusable, replace_file
 from podling.machinery.network_ranges import CLUSTER_CIDR, VXLAN, network_ranges
 from podling.node.machine import node_addresses
+from podling.node.node_options import NodeOptions
 from podling.node.runtimes import NodePlan
 
 FILE = "node.json"
@@ -34,6 +35,8 @@ class JoinedSettings(msgspec.Struct, frozen=True, kw_only=True):
     """The way of packets to pods of other machines, as the cluster's."""
     runtime: str = ""
     static_pod_path: str = ""
+    node_options: NodeOptions = msgspec.field(default_factory=NodeOptions)
+    """The options of the kubelet."""
 
 
 def read(directory: DataDirectory) -> JoinedSettings | None:
@@ -67,6 +70,7 @@ def node_plan(directory: DataDirectory, settings: JoinedSettings) -> NodePlan:
         network=settings.network,
         port=KUBELET_PORT,
         static_pod_path=Path(settings.static_pod_path) if settings.static_pod_path else None,
+        options=settings.node_options,
     )
 
 

@@ -87,7 +87,9 @@ class Arrangement:
         self._log_due = 0.0
         self._is_starting = True
         self._parts = parts_of(
-            node_names(settings.nodes), api_only=settings.api_only, api_workers=settings.api_workers
+            node_names(settings.nodes, settings.hostname_override),
+            api_only=settings.api_only,
+            api_workers=settings.api_workers,
         )
         self._listening: SharedSocket | None = None
         """Kept by the supervisor: connections wait here while the processes that accept them start again."""

@@ -2,7 +2,7 @@
 
 A sign of life is a *change*: of the Ready condition's heartbeat time, or of the lease's renew time. When it
 happened is read from our own clock, never from the node's, so clocks may differ. A node is given up
-50 s after its last sign, or 60 s after its creation if there never was one.
+after a grace period since its last sign, or since its creation without any (``ControllerOptions``).
 
 Upstream: ``tryUpdateNodeHealth`` in ``pkg/controller/nodelifecycle``.
 """
@@ -17,10 +17,8 @@ from msgspec.structs import replace
 from podling.api.coordination_v1 import Lease
 from podling.api.core_v1 import Node, NodeCondition
 from podling.clock import seconds_precision
+from podling.controllers.options import ControllerOptions
 from podling.machinery.conditions import find
-
-MONITOR_GRACE = timedelta(seconds=50)
-STARTUP_GRACE = timedelta(seconds=60)
 
 WATCHED_CONDITIONS = ("Ready", "MemoryPressure", "DiskPressure", "PIDPressure")
 
@@ -50,11 +48,11 @@ def observe(health: Health | None, node: Node, lease: Lease | None, now: datetim
     return health
 
 
-def is_silent(health: Health, node: Node, now: datetime) -> bool:
+def is_silent(health: Health, node: Node, now: datetime, options: ControllerOptions) -> bool:
     """Return whether the node's last sign of life is too long ago."""
     ready = find(node.status.conditions, "Ready")
-    grace = MONITOR_GRACE if ready is not None else STARTUP_GRACE
-    return now > health.sign_of_life + grace
+    started, monitored = options.node_startup_grace_period, options.node_monitor_grace_period
+    return now > health.sign_of_life + timedelta(seconds=started if ready is None else monitored)
 
 
 def silent_conditions(node: Node, now: datetime) -> tuple[NodeCondition, ...]:

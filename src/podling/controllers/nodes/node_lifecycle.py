@@ -30,7 +30,6 @@ from podling.controllers.nodes.node_labels import labels_to_set
 from podling.controllers.nodes.node_writes import swap_taints
 from podling.controllers.nodes.taints import NO_EXECUTE, NOT_READY, UNREACHABLE
 from podling.controllers.nodes.zones import (
-    DEFAULT_RATES,
     Rates,
     TaintQueue,
     ZoneState,
@@ -38,11 +37,11 @@ from podling.controllers.nodes.zones import (
     judge,
     zone_of,
 )
+from podling.controllers.options import DEFAULT_OPTIONS, ControllerOptions
 from podling.controllers.pod_index import BY_NODE, index_pods_by_node
 from podling.machinery.conditions import find, with_condition
 from podling.machinery.errors import ApiError, is_conflict, is_not_found, unless_gone
 
-MONITOR_SECONDS = 5.0
 MONITOR = Key("", "")
 TAINT = Key("taint", "")
 LEASE_NAMESPACE = "kube-node-lease"
@@ -56,9 +55,10 @@ class NodeLifecycleController(Controller):
     name: ClassVar[str] = "node-lifecycle-controller"
     workers: ClassVar[int] = 8
 
-    def __init__(self, context: ControllerContext, rates: Rates = DEFAULT_RATES) -> None:
+    def __init__(self, context: ControllerContext, options: ControllerOptions = DEFAULT_OPTIONS) -> None:
         super().__init__(context)
-        self._rates = rates
+        self._options = options
+        self._rates = Rates.of(options)
         self._recorder = context.recorder("node-controller")
         self._nodes = context.informers.informer(Node)
         self._leases = context.informers.informer(Lease)
@@ -120,7 +120,7 @@ class NodeLifecycleController(Controller):
             if current is not None and not is_excluded(node):
                 zones.setdefault(zone_of(node), []).append(current.status == "True")
         await self._judge_zones(zones, nodes, now)
-        return RequeueAfter(MONITOR_SECONDS)
+        return RequeueAfter(self._options.node_monitor_period)
 
     def _meet(self, nodes: Iterable[Node]) -> None:
         """Greet nodes that are new and forget those that are gone."""
@@ -144,7 +144,7 @@ class NodeLifecycleController(Controller):
         lease = self._leases.get(Key(LEASE_NAMESPACE, name))
         health = self._health[name] = observe(self._health.get(name), node, lease, now)
         observed = find(node.status.conditions, "Ready")
-        if is_silent(health, node, now):
+        if is_silent(health, node, now, self._options):
             node = await self._declare_silent(node, now)
         current = find(node.status.conditions, "Ready")
         if current is None:

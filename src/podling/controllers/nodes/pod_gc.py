@@ -6,7 +6,7 @@ grace:
 * *orphaned*: bound to a node that does not exist, and did not 40 s ago either, nor by a new read;
 * *terminating* on a node that is not ready and whose operator said it is out of service;
 * *terminating* before it was ever bound;
-* *terminated*, beyond 12,500 of them in the cluster: evicted ones first, then the oldest.
+* *terminated*, beyond a number of them in the cluster: evicted ones first, then the oldest.
 
 What to remove is decided by the plain functions below. Upstream: ``pkg/controller/podgc``.
 """
@@ -27,6 +27,7 @@ from podling.client.runner import RequeueAfter
 from podling.controllers.base import Controller, ControllerContext
 from podling.controllers.nodes.pod_disruption import disrupted, end_pod, failed
 from podling.controllers.nodes.taints import OUT_OF_SERVICE, is_ready
+from podling.controllers.options import DEFAULT_OPTIONS, ControllerOptions
 from podling.machinery.errors import ApiError, is_not_found
 from podling.machinery.pods import is_terminal
 
@@ -35,7 +36,6 @@ logger = logging.getLogger(__name__)
 PASS = Key("", "")
 PASS_SECONDS = 20.0
 QUARANTINE = timedelta(seconds=40)
-TERMINATED_MAX = 12500
 REASON = "DeletionByPodGC"
 MESSAGE = "PodGC: node no longer exists"
 
@@ -91,14 +91,14 @@ class PodGCController(Controller):
     """One key: a pass over all pods.
 
     Args:
-        terminated_max: how many terminated pods may stay; 0 or less for all of them.
+        options: how many terminated pods may stay; 0 or less for all of them.
     """
 
     name: ClassVar[str] = "pod-garbage-collector-controller"
 
-    def __init__(self, context: ControllerContext, terminated_max: int = TERMINATED_MAX) -> None:
+    def __init__(self, context: ControllerContext, options: ControllerOptions = DEFAULT_OPTIONS) -> None:
         super().__init__(context)
-        self._terminated_max = terminated_max
+        self._terminated_max = options.terminated_pod_gc_threshold
         self._nodes = context.informers.informer(Node)
         self._pods = context.informers.informer(Pod)
         self._missing: Mapping[str, datetime] = {}

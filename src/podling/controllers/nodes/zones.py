@@ -17,6 +17,7 @@ import msgspec
 from msgspec import Struct
 
 from podling.api.core_v1 import Node
+from podling.controllers.options import ControllerOptions
 
 EXCLUDE_LABEL = "node.kubernetes.io/exclude-disruption"
 
@@ -36,8 +37,15 @@ class Rates(Struct, frozen=True):
     large_cluster_size: int = 50
     unhealthy_threshold: float = 0.55
 
-
-DEFAULT_RATES = Rates()
+    @staticmethod
+    def of(options: ControllerOptions) -> Rates:
+        """Return the rates that the user has set."""
+        return Rates(
+            options.node_eviction_rate,
+            options.secondary_node_eviction_rate,
+            options.large_cluster_size_threshold,
+            options.unhealthy_zone_threshold,
+        )
 
 
 def zone_of(node: Node) -> str:

@@ -38,7 +38,6 @@ from podling.machinery.resource_names import HUGE_PAGES, is_huge_page
 from podling.runtime.base import RuntimeStatus
 from podling.runtime.image_service import Image
 
-IMAGES_MAX = 50
 IMAGE_NAMES_MAX = 5
 
 ATTACH_DETACH_ANNOTATION = "volumes.kubernetes.io/controller-managed-attach-detach"
@@ -79,12 +78,18 @@ def capacity(machine: Machine, config: KubeletConfig) -> dict[str, str]:
         "cpu": str(machine.cpus),
         "ephemeral-storage": str(of(machine.ephemeral_storage, binary)),
         "memory": str(of(machine.memory, binary)),
-        "pods": str(config.max_pods),
+        "pods": str(_pods(machine, config)),
     }
     for size, amount in machine.huge_pages.items():
         found[f"{HUGE_PAGES}{of(size, binary)}"] = str(of(amount, binary))
     found.update({name: canonical(amount) for name, amount in config.capacity.items()})
     return {name: found[name] for name in sorted(found)}
+
+
+def _pods(machine: Machine, config: KubeletConfig) -> int:
+    if config.pods_per_core <= 0:
+        return config.max_pods
+    return min(machine.cpus * config.pods_per_core, config.max_pods)
 
 
 def with_advertised_resources(own: Mapping[str, str], before: Mapping[str, str]) -> dict[str, str]:
@@ -185,7 +190,7 @@ def node_status(
         daemon_endpoints=NodeDaemonEndpoints(kubelet_endpoint=DaemonEndpoint(port=port)),
         features=NodeFeatures(supplemental_groups_policy=True),
         runtime_handlers=_runtime_handlers(health.runtime),
-        images=node_images(images),
+        images=node_images(images, config.node_status_max_images),
         node_info=_node_info(machine, health.runtime),
     )
 
@@ -221,10 +226,11 @@ def _node_info(machine: Machine, runtime: RuntimeStatus | None) -> NodeSystemInf
     )
 
 
-def node_images(images: Iterable[Image]) -> tuple[ContainerImage, ...]:
-    """Return the largest images, which the scheduler's image locality score uses."""
+def node_images(images: Iterable[Image], most: int) -> tuple[ContainerImage, ...]:
+    """Return the largest images, for the scheduler's image locality score; all if ``most`` is -1."""
     named = (image for image in images if image.digests or image.tags)
-    largest = sorted(named, key=lambda image: (-image.size_bytes, image.id))[:IMAGES_MAX]
+    largest = sorted(named, key=lambda image: (-image.size_bytes, image.id))
+    largest = largest if most < 0 else largest[:most]
     return tuple(
         ContainerImage(names=(*image.digests, *image.tags)[:IMAGE_NAMES_MAX], size_bytes=image.size_bytes)
         for image in largest

@@ -32,8 +32,6 @@ logger = logging.getLogger(__name__)
 
 HASH_ANNOTATION = "kubernetes.io/config.hash"
 SEEN_ANNOTATION = "kubernetes.io/config.seen"
-SCAN_SECONDS = 1.0
-"""The interval between two scans; only changed files are read."""
 MAX_BYTES = 10 * 1024 * 1024
 """The size of the largest manifest (``maxConfigLength``)."""
 
@@ -109,13 +107,20 @@ def _with_identity(pod: Pod, uid: str, node_name: str, now: datetime) -> Pod:
 class StaticPods:
     """The static pods of one directory, or of one file.
 
-    ``changed`` is called with all of them, by UID, whenever they changed.
+    ``changed`` is called with all of them, by UID, whenever they changed. They are scanned every ``seconds``;
+    only changed files are read.
     """
 
     def __init__(
-        self, path: Path, node_name: str, complete: Completion, changed: Callable[[Mapping[str, Pod]], None]
+        self,
+        path: Path,
+        node_name: str,
+        complete: Completion,
+        changed: Callable[[Mapping[str, Pod]], None],
+        seconds: float,
     ) -> None:
         self._path = path
+        self._seconds = seconds
         self._node_name = node_name
         self._complete = complete
         self._changed = changed
@@ -133,7 +138,7 @@ class StaticPods:
                 self.known, self._problem = True, ""
             except OSError as error:
                 self._report(f"static pods in {self._path} cannot be read: {error}")
-            await clock.sleep(SCAN_SECONDS)
+            await clock.sleep(self._seconds)
 
     def _report(self, problem: str) -> None:
         if problem != self._problem:

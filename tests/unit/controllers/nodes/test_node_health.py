@@ -8,6 +8,7 @@ from podling.api.coordination_v1 import Lease, LeaseSpec
 from podling.api.core_v1 import Node, NodeCondition, NodeStatus
 from podling.api.meta_v1 import ObjectMeta
 from podling.controllers.nodes.node_health import is_silent, observe, silent_conditions
+from podling.controllers.options import DEFAULT_OPTIONS
 from podling.sim.loop import EPOCH
 
 CREATED = EPOCH
@@ -34,29 +35,29 @@ def test_fifty_seconds_after_the_last_heartbeat_a_node_is_silent() -> None:
     quiet = node(ready(0))
     health = observe(None, quiet, None, at(100))
     health = observe(health, quiet, None, at(140))
-    assert not is_silent(health, quiet, at(150))
-    assert is_silent(health, quiet, at(151))
+    assert not is_silent(health, quiet, at(150), DEFAULT_OPTIONS)
+    assert is_silent(health, quiet, at(151), DEFAULT_OPTIONS)
 
 
 def test_a_renewed_lease_is_a_sign_of_life_too() -> None:
     quiet = node(ready(0))
     health = observe(None, quiet, lease(0), at(100))
     health = observe(health, quiet, lease(40), at(140))
-    assert not is_silent(health, quiet, at(190))
-    assert is_silent(health, quiet, at(191))
+    assert not is_silent(health, quiet, at(190), DEFAULT_OPTIONS)
+    assert is_silent(health, quiet, at(191), DEFAULT_OPTIONS)
 
 
 def test_a_clock_that_is_wrong_by_hours_does_not_matter() -> None:
     health = observe(None, node(ready(-7200)), None, at(0))
     health = observe(health, node(ready(-7190)), None, at(10))
-    assert not is_silent(health, node(ready(-7190)), at(60))
+    assert not is_silent(health, node(ready(-7190)), at(60), DEFAULT_OPTIONS)
 
 
 def test_a_node_that_never_reported_has_a_minute_from_its_creation() -> None:
     silent = node()
     health = observe(None, silent, None, at(30))
-    assert not is_silent(health, silent, at(60))
-    assert is_silent(health, silent, at(61))
+    assert not is_silent(health, silent, at(60), DEFAULT_OPTIONS)
+    assert is_silent(health, silent, at(61), DEFAULT_OPTIONS)
 
 
 def test_another_node_of_the_same_name_starts_anew() -> None:

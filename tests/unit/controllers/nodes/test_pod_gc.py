@@ -12,6 +12,7 @@ from podling.api.core_v1 import Node, Pod, PodSpec, PodStatus, Taint
 from podling.api.meta_v1 import ObjectMeta
 from podling.controllers.controller_manager import ControllerManager
 from podling.controllers.nodes.pod_gc import PodGCController, missing_nodes, surplus
+from podling.controllers.options import ControllerOptions
 from podling.machinery.conditions import find
 from podling.sim.loop import EPOCH
 from podling.testing import ControlPlane
@@ -145,6 +146,9 @@ async def test_terminated_pods_beyond_the_limit_go(cluster: ControlPlane) -> Non
         await cluster.advance(seconds=1)
     for number in range(3):
         await set_phase(cluster.client, f"p{number}", "Succeeded")
-    async with running(cluster.client, lambda context: PodGCController(context, terminated_max=1)):
+    async with running(
+        cluster.client,
+        lambda context: PodGCController(context, ControllerOptions(terminated_pod_gc_threshold=1)),
+    ):
         await cluster.advance(seconds=1)
         assert await names(cluster) == ["p2", "p3"]

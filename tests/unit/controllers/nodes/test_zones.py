@@ -7,7 +7,7 @@ import pytest
 from podling.api.core_v1 import Node
 from podling.api.meta_v1 import ObjectMeta
 from podling.controllers.nodes.zones import (
-    DEFAULT_RATES,
+    Rates,
     TaintQueue,
     ZoneState,
     judge,
@@ -15,9 +15,12 @@ from podling.controllers.nodes.zones import (
     zone_of,
     zone_state,
 )
+from podling.controllers.options import DEFAULT_OPTIONS
 
 UP, DOWN = True, False
 NORMAL, PARTIAL, FULL = ZoneState.NORMAL, ZoneState.PARTIAL, ZoneState.FULL
+
+DEFAULT_RATES = Rates.of(DEFAULT_OPTIONS)
 
 
 @pytest.mark.parametrize(

@@ -202,7 +202,7 @@ def test_node_registers_with_its_labels_annotation_and_hostname() -> None:
 
 def test_the_largest_images_are_listed() -> None:
     images = [Image(id=f"i{n}", tags=(f"x:{n}",), size_bytes=n) for n in range(60)]
-    found = node_images([*images, Image(id="nameless", size_bytes=10**9)])
+    found = node_images([*images, Image(id="nameless", size_bytes=10**9)], 50)
     assert len(found) == 50
     assert found[0].names == ("x:59",)
 

@@ -9,7 +9,7 @@ import click
 import pytest
 
 from podling.cli.common_options import Failure
-from podling.cli.network_options import check_ranges, chosen_ranges, is_own, network_options
+from podling.cli.options.network_options import check_ranges, chosen_ranges, is_own, network_options
 from podling.cluster.directory import ClusterSettings
 from podling.machinery.network_ranges import Route
 

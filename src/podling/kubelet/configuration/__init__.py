@@ -1,0 +1,1 @@
+"""``KubeletConfiguration``: the type, its validation, and its way into the kubelet's own configuration."""

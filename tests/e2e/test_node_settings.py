@@ -1,0 +1,66 @@
+"""Settings of nodes and controllers: from one file, from options, and from the kubelet's own file."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from podling.cluster.directory import DataDirectory
+from tests.support.clusters import RealCluster
+
+pytestmark = [pytest.mark.e2e, pytest.mark.slow]
+
+CLUSTER = """
+apiVersion: podling.dev/v1alpha1
+kind: ClusterConfiguration
+hostnameOverride: Alpha
+nodeLabels: {disk: ssd}
+registerWithTaints: ["dedicated=web:PreferNoSchedule"]
+nodeMonitorGracePeriod: 40s
+kubeletConfiguration:
+  maxPods: 17
+  podPidsLimit: 100
+"""
+KUBELET = """
+apiVersion: kubelet.config.k8s.io/v1beta1
+kind: KubeletConfiguration
+maxPods: 18
+"""
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[RealCluster]:
+    cluster = RealCluster(tmp_path / "cluster", "sim", "--port", "0")
+    yield cluster
+    cluster.remove()
+
+
+def test_file_configures_a_cluster_and_options_win(cluster: RealCluster, tmp_path: Path) -> None:
+    file, kubelet = tmp_path / "cluster.yaml", tmp_path / "kubelet.yaml"
+    file.write_text(CLUSTER)
+    kubelet.write_text(KUBELET)
+    cluster.up("--config", str(file), "--terminated-pod-gc-threshold", "3")
+    node = cluster.get("node", "alpha")
+    assert node["metadata"]["labels"]["disk"] == "ssd"
+    assert node["metadata"]["labels"]["kubernetes.io/hostname"] == "alpha"
+    assert node["spec"]["taints"] == [{"effect": "PreferNoSchedule", "key": "dedicated", "value": "web"}]
+    assert node["status"]["capacity"]["pods"] == "17"
+    kept = DataDirectory(cluster.directory).settings()
+    assert kept.controller_options.node_monitor_grace_period == 40
+    assert kept.controller_options.terminated_pod_gc_threshold == 3
+
+    cluster.down()
+    cluster.up("--kubelet-config", str(kubelet))
+    node = cluster.get("node", "alpha")
+    assert node["status"]["capacity"]["pods"] == "18"
+    assert node["metadata"]["labels"]["disk"] == "ssd"
+
+    cluster.down()
+    kubelet.write_text(json.dumps({"kind": "KubeletConfiguration"}))
+    refused = cluster.podling("up", "--detach")
+    assert refused.code == 1
+    assert str(kubelet) in refused.err
+    assert "Object 'apiVersion' is missing" in refused.err
