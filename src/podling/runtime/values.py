@@ -84,6 +84,8 @@ class SandboxSpec(Struct, frozen=True, kw_only=True):
     sysctls: dict[str, str] = field(default_factory=dict)
     labels: dict[str, str] = field(default_factory=dict)
     annotations: dict[str, str] = field(default_factory=dict)
+    runtime_handler: str = ""
+    """The name of one of the runtime's handlers; empty for the default one."""
 
 
 class Sandbox(Struct, frozen=True, kw_only=True):

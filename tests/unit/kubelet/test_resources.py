@@ -118,3 +118,10 @@ def test_init_containers_count_in_the_pod_cgroup() -> None:
     assert (whole.cpu_shares, whole.cpu_quota, whole.memory_limit) == (2048, 400000, 3 * GIB)
     open_ended = pod_resources(spec(app, initContainers=[{"name": "setup"}]), CONFIG)
     assert (open_ended.cpu_quota, open_ended.memory_limit) == (None, None)
+
+
+@pytest.mark.parametrize("requests", [{}, {"cpu": "1"}])
+def test_pod_pids_limit_is_the_limit_of_every_pod(requests: dict[str, str]) -> None:
+    app = {"name": "app", "resources": {"requests": requests}}
+    assert pod_resources(spec(app), KubeletConfig(pod_pids_limit=100)).pids_limit == 100
+    assert pod_resources(spec(app), KubeletConfig()).pids_limit is None

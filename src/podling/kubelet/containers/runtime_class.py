@@ -1,7 +1,7 @@
 """``runtimeClassName``: selects the runtime of a pod, or fails the pod.
 
-A node has one runtime. It serves a class whose handler is that runtime's name, either as the node knows
-it (``oci``) or as the runtime reports itself (``crun``).
+A class names a handler of the node's runtime (``crun``, ``runc``), or the runtime itself (``oci``), which is
+its default handler.
 """
 
 from __future__ import annotations
@@ -11,12 +11,13 @@ from podling.api.node_v1 import RuntimeClass
 from podling.client.base import Unreachable
 from podling.kubelet.deps import KubeletDeps
 from podling.machinery.errors import ApiError
+from podling.runtime.failures import RuntimeFailure
 
 
-async def missing_handler(deps: KubeletDeps, pod: Pod) -> str:
-    """Return why this node cannot serve the pod's runtime class; empty if it can, or if there is none.
+async def runtime_handler(deps: KubeletDeps, pod: Pod) -> str:
+    """Return the name of the pod's runtime handler; empty for the default one.
 
-    Raises ``RuntimeFailure``.
+    Raises ``RuntimeFailure`` for a class that this node does not serve.
     """
     name = pod.spec.runtime_class_name
     if not name:
@@ -24,6 +25,10 @@ async def missing_handler(deps: KubeletDeps, pod: Pod) -> str:
     try:
         found = await deps.client.get(RuntimeClass, name)
     except (ApiError, Unreachable) as error:
-        return f"failed to get sandbox runtime: {error}"
-    served = {deps.runtime.name, (await deps.runtime.status()).name}
-    return "" if found.handler in served else f'no runtime for "{found.handler}" is configured'
+        raise RuntimeFailure(f"failed to get sandbox runtime: {error}") from error
+    status = await deps.runtime.status()
+    if found.handler in {handler.name for handler in status.handlers}:
+        return found.handler
+    if found.handler in (deps.runtime.name, status.name):
+        return ""
+    raise RuntimeFailure(f'no runtime for "{found.handler}" is configured')

@@ -8,7 +8,7 @@ from podling.kubelet.directories import Directories
 from podling.kubelet.labels import pod_labels
 from podling.kubelet.resources import cgroup_parent, pod_resources
 from podling.machinery.pods import is_sidecar
-from podling.runtime.base import IdRange, NamespaceOptions, PortMapping, SandboxSpec
+from podling.runtime.base import NamespaceOptions, PortMapping, SandboxSpec
 
 HOSTNAME_LENGTH_MAX = 63
 FQDN_LENGTH_MAX = 64
@@ -34,16 +34,11 @@ def hostname_and_domain(pod: Pod, config: KubeletConfig, node_hostname: str) -> 
 
 
 def sandbox_spec(
-    pod: Pod,
-    attempt: int,
-    config: KubeletConfig,
-    directories: Directories,
-    node_hostname: str,
-    users: IdRange | None = None,
+    pod: Pod, attempt: int, config: KubeletConfig, directories: Directories, node_hostname: str
 ) -> SandboxSpec:
-    """Return the specification of the pod's sandbox. Raises ``HostnameTooLong``.
+    """Return the specification of the pod's sandbox, by what its spec alone says.
 
-    ``users`` are those of a pod with a user namespace of its own.
+    Raises ``HostnameTooLong``.
     """
     spec = pod.spec
     hostname, domain = hostname_and_domain(pod, config, node_hostname)
@@ -71,7 +66,6 @@ def sandbox_spec(
             host_pid=bool(spec.host_pid),
             host_ipc=bool(spec.host_ipc),
             share_processes=bool(spec.share_process_namespace),
-            users=users,
         ),
         port_mappings=_port_mappings(pod),
         sysctls=sysctls,

@@ -18,7 +18,7 @@ from podling.kubelet.blocking import blocking
 from podling.kubelet.config import KubeletConfig
 from podling.kubelet.containers.user_ids import mapping_text, next_block, read_mapping
 from podling.kubelet.directories import Directories
-from podling.runtime.base import IdRange, Runtime, RuntimeFailure
+from podling.runtime.base import IdRange, Runtime, RuntimeFailure, RuntimeHandler
 
 logger = logging.getLogger(__name__)
 
@@ -37,14 +37,14 @@ class UserNamespaces:
         self._known = False
         self._lock = asyncio.Lock()
 
-    async def users_of(self, pod: Pod) -> IdRange | None:
-        """Return the IDs of the pod's users; None if they are the node's.
+    async def users_of(self, pod: Pod, handler: str = "") -> IdRange | None:
+        """Return the IDs of the pod's users with a runtime handler; None if they are the node's.
 
         Raises ``RuntimeFailure``.
         """
         if pod.spec.host_users is not False:
             return None
-        await self._check_runtime()
+        await self._check_runtime(handler)
         uid = pod.metadata.uid or ""
         async with self._lock:
             if not self._known:
@@ -54,12 +54,14 @@ class UserNamespaces:
                 found = self._used[uid] = await self._new(uid)
             return found
 
-    async def _check_runtime(self) -> None:
-        handlers = (await self._runtime.status()).handlers
-        if any(handler.user_namespaces for handler in handlers):
+    async def _check_runtime(self, name: str) -> None:
+        status = await self._runtime.status()
+        found = next((each for each in status.handlers if each.name == name), RuntimeHandler())
+        if found.user_namespaces:
             return
-        text = "can't set `spec.hostUsers: false`, runtime does not support user namespaces"
-        why = next((handler.why_no_user_namespaces for handler in handlers), "")
+        which = f'RuntimeClass handler "{name}"' if name else "runtime"
+        text = f"can't set `spec.hostUsers: false`, {which} does not support user namespaces"
+        why = found.why_no_user_namespaces
         raise RuntimeFailure(f"{text}: {why}" if why else text)
 
     async def _new(self, uid: str) -> IdRange:

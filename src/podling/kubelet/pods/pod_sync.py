@@ -14,13 +14,14 @@ from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from podling import clock, ids
 from podling.api.core_v1 import Container, Pod, PodStatus
 from podling.kubelet.backoff import backoff_key
 from podling.kubelet.containers.container_spec import Instance
 from podling.kubelet.containers.images import ImageUnavailable, Wanted
-from podling.kubelet.containers.runtime_class import missing_handler
+from podling.kubelet.containers.runtime_class import runtime_handler
 from podling.kubelet.containers.sandbox_spec import HostnameTooLong, sandbox_spec
 from podling.kubelet.containers.termination import Order
 from podling.kubelet.failures import StaleVolume, StartFailure, VolumeFailure, os_text, rpc_text
@@ -212,15 +213,14 @@ class PodSync:
 
     async def _create_sandbox(self, plan: PodPlan, current: Pass) -> Sandbox | None:
         services, pod = self._services, current.pod
-        lack = await missing_handler(services.deps, pod)
-        if lack:
-            self._sandbox_failed(current, lack)
-            return None
         hostname = services.node().hostname
         try:
-            users = await services.users.users_of(pod)
+            handler = await runtime_handler(services.deps, pod)
+            users = await services.users.users_of(pod, handler)
             config, directories = services.deps.config, services.directories
-            spec = sandbox_spec(pod, plan.attempt, config, directories, hostname, users)
+            spec = sandbox_spec(pod, plan.attempt, config, directories, hostname)
+            namespaces = replace(spec.namespaces, users=users)
+            spec = replace(spec, namespaces=namespaces, runtime_handler=handler)
             async with self._calls(plan.starts, current).watch("RunPodSandbox"):
                 sandbox = await self._runtime.run_sandbox(spec)
         except (RuntimeFailure, HostnameTooLong) as error:

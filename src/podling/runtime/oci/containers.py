@@ -109,6 +109,7 @@ class Containers:
             image=spec.image_name or spec.image,
             image_id=spec.image,
             log_path=str(spec.log_path),
+            engine=sandbox.engine,
             cgroup=f"{sandbox.cgroup}/{container_id}",
             tty=spec.tty,
             stdin=spec.stdin,
@@ -127,8 +128,9 @@ class Containers:
                     for number, mount in enumerate(spec.mounts)
                     if mount.image
                 }
+                host = self._host.by_handler(record.engine)
                 prepared = await in_thread(
-                    lambda: prepare(self._host, sandbox, record, spec, image, volumes, target),
+                    lambda: prepare(host, sandbox, record, spec, image, volumes, target),
                     undo=wait_for_end,
                 )
             except BaseException:
@@ -158,7 +160,7 @@ class Containers:
 
     async def _make(self, record: ContainerRecord) -> ContainerRecord:
         """Have the OCI runtime create the process, which then waits at its fifo."""
-        host = self._host
+        host = self._host.by_handler(record.engine)
         pid = await conmon.create(
             host.engine,
             conmon.Monitored(
@@ -192,7 +194,7 @@ class Containers:
         crun's own ``start`` writes one byte to the fifo at which the process waits, and removes it;
         doing that here saves a process. Without such a fifo the engine starts it.
         """
-        host = self._host
+        host = self._host.by_handler(record.engine)
         if host.engine.name == "crun" and _opened_door(host.engine_root / record.id / "exec.fifo"):
             return
         await commands.run(host.engine_command("start", record.id), hide=host.engine.hide_unified)

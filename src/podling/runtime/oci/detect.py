@@ -19,6 +19,7 @@ from enum import Enum
 from pathlib import Path
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 CGROUP_ROOT = Path("/sys/fs/cgroup")
 NEEDED_CONTROLLERS = frozenset({"cpu", "memory", "pids"})
@@ -66,10 +67,21 @@ class Choice(Struct, frozen=True, kw_only=True):
     engine: Engine | None
     why: tuple[str, ...] = ()
     """Missing programs, and why an installed runtime is not used."""
+    others: tuple[Engine, ...] = ()
+    """The OCI runtimes that work, too; RuntimeClasses may name them."""
 
 
 def choose(facts: Facts) -> Choice:
     """Decide which runtime to use. Never raises; ``why`` holds the reasons."""
+    choice = _choose(facts)
+    if choice.engine is None:
+        return choice
+    alone = [_choose(replace(facts, **{other: ""})).engine for other in ("crun", "runc")]
+    others = [engine for engine in alone if engine is not None and engine.name != choice.engine.name]
+    return replace(choice, others=tuple(others))
+
+
+def _choose(facts: Facts) -> Choice:
     missing = _missing(facts)
     if missing:
         return Choice(engine=None, why=missing)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from msgspec import Struct
@@ -38,6 +38,17 @@ class Host(Struct, frozen=True, kw_only=True):
     capabilities: Collection[str]
     cgroup_parent: str
     """The parent of pods' cgroups that name none."""
+    others: Mapping[str, Host] = {}
+    """The same corner with other engines, by the engines' names."""
+
+    def by_handler(self, handler: str) -> Host:
+        """Return this corner with the engine ``handler``, or with the default one if there is none such."""
+        return self.others.get(handler, self)
+
+    @property
+    def handlers(self) -> tuple[str, ...]:
+        """The names of the engines, first the default one."""
+        return (self.engine.name, *self.others)
 
     @property
     def exits(self) -> Path:

@@ -46,6 +46,8 @@ class SandboxRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
     cgroup: str
     own_cgroup: bool = True
     namespaces: NamespaceOptions = NamespaceOptions()
+    engine: str = ""
+    """The OCI runtime of its containers."""
     init_pid: int = 0
     """The holder of the shared PID namespace, where there is one."""
     init_birth: int = 0
@@ -89,6 +91,8 @@ class ContainerRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
     image_id: str = ""
     image_ref: str = ""
     log_path: str
+    engine: str = ""
+    """The OCI runtime that it was made with."""
     cgroup: str
     pid: int = 0
     birth: int = 0

@@ -6,6 +6,8 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from podling import clock
 from podling.runtime.base import (
     Container,
@@ -30,7 +32,7 @@ from podling.runtime.oci.capabilities import available_here
 from podling.runtime.oci.cgroups import Cgroups
 from podling.runtime.oci.container_exits import ExitWatch
 from podling.runtime.oci.containers import Containers
-from podling.runtime.oci.detect import CgroupMode, Choice, choose, gather
+from podling.runtime.oci.detect import CgroupMode, Choice, Engine, choose, gather
 from podling.runtime.oci.exec import exec_in_container
 from podling.runtime.oci.host import Host
 from podling.runtime.oci.layer_sizes import LayerSizes
@@ -98,10 +100,16 @@ class OciRuntime:
             capabilities=available_here(),
             cgroup_parent=f"/podling-{self._cluster_id}",
         )
+        host = replace(host, others={engine.name: self._other(host, engine) for engine in choice.others})
         await asyncio.gather(self._network.start(), self.images.open())
         parts = _Parts(host)
         await parts.start()
         self._parts = parts
+
+    def _other(self, host: Host, engine: Engine) -> Host:
+        """Return ``host`` with another engine."""
+        view = LeanView([self._state], hide_unified=engine.hide_unified)
+        return replace(host, engine=engine, program=SealedProgram(engine.path), view=view)
 
     async def close(self) -> None:
         parts, self._parts = self._parts, None
@@ -142,6 +150,8 @@ class OciRuntime:
 
     async def run_sandbox(self, spec: SandboxSpec) -> Sandbox:
         on = self._on
+        if spec.runtime_handler not in ("", *on.host.handlers):
+            raise RuntimeFailure(f'no runtime for "{spec.runtime_handler}" is configured')
         if spec.namespaces.users is not None and on.users_lack:
             raise RuntimeFailure(f"the node cannot make user namespaces for pods: {on.users_lack}")
         return await on.sandboxes.run(spec)
@@ -200,7 +210,9 @@ class OciRuntime:
         record = self._on.containers.need_running(container_id)
         on = self._on
         users = on.sandboxes.need(record.sandbox_id).namespaces.users
-        return await exec_in_container(on.host, record, command, io, tty=tty, users=users, timeout=timeout)
+        return await exec_in_container(
+            on.host.by_handler(record.engine), record, command, io, tty=tty, users=users, timeout=timeout
+        )
 
     async def attach(self, container_id: str, io: Streams, *, tty: bool = False) -> None:
         record = self._on.containers.need_running(container_id)
@@ -302,12 +314,13 @@ class _Parts:
         self._watch.close()
         await self.containers.ends.close()
         await asyncio.to_thread(host_files.withdraw, self.host.state)
-        self.host.view.close()
-        self.host.program.close()
+        for host in (self.host, *self.host.others.values()):
+            host.view.close()
+            host.program.close()
         await asyncio.to_thread(self.host.warm_up.close)
 
     def handlers(self) -> tuple[RuntimeHandler, ...]:
-        """Return the ways to run a pod: by default, and by the OCI runtime's name."""
+        """Return the ways to run a pod: by default, and by the names of the OCI runtimes."""
         return tuple(
             RuntimeHandler(
                 name=name,
@@ -315,7 +328,7 @@ class _Parts:
                 user_namespaces=not self.users_lack,
                 why_no_user_namespaces=self.users_lack,
             )
-            for name in ("", self.host.engine.name)
+            for name in ("", *self.host.handlers)
         )
 
     async def version(self) -> str:

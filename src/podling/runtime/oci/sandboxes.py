@@ -85,6 +85,7 @@ class Sandboxes:
                 hostname=spec.hostname or spec.pod_name,
                 cgroup=spec.cgroup_parent or f"{host.cgroup_parent}/pod{spec.pod_uid}",
                 namespaces=spec.namespaces,
+                engine=host.by_handler(spec.runtime_handler).engine.name,
                 labels=dict(spec.labels),
                 annotations=dict(spec.annotations),
             )
@@ -118,7 +119,7 @@ class Sandboxes:
             await cancel_and_settle(limited, connected)
             raise
         if spec.namespaces.share_processes and not spec.namespaces.host_pid:
-            record = self.records.save(await start_init(host, record))
+            record = self.records.save(await start_init(host.by_handler(record.engine), record))
         return replace(record, complete=True, ips=ips)
 
     async def _connect(self, record: SandboxRecord, spec: SandboxSpec) -> tuple[str, ...]:

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from podling.api.meta_v1 import ObjectMeta
+from podling.api.node_v1 import RuntimeClass
 from podling.kubelet.config import KubeletConfig
 from podling.kubelet.containers.user_ids import mapping_text
 from podling.kubelet.directories import Directories
@@ -116,3 +118,18 @@ async def test_runtime_without_user_namespaces_refuses_the_pod(
         "runtime does not support user namespaces: the kernel is too old"
     )
     assert any(refused in recorded for recorded in await node.events())
+
+
+async def test_users_depend_on_the_handler_of_the_runtime_class(
+    node: SimNode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def two(_: SimRuntime) -> RuntimeStatus:
+        handlers = (RuntimeHandler(user_namespaces=True), RuntimeHandler(name="old"))
+        return RuntimeStatus(name="sim", version="1", handlers=handlers)
+
+    monkeypatch.setattr(SimRuntime, "status", two)
+    await node.client.create(RuntimeClass(metadata=ObjectMeta(name="old"), handler="old"))
+    await node.create(pod("refused", runtimeClassName="old", hostUsers=False))
+    assert await started(node, "a") == {"a": IdRange(first=COUNT)}
+    text = 'can\'t set `spec.hostUsers: false`, RuntimeClass handler "old" does not support user namespaces'
+    assert any(recorded.endswith(text) for recorded in await node.events("refused"))

@@ -42,6 +42,23 @@ def test_the_engine_a_machine_gets(machine: Facts, name: str, hides: bool) -> No
 
 
 @pytest.mark.parametrize(
+    ("machine", "names"),
+    [
+        (COMPLETE, ["runc"]),
+        (HYBRID, ["runc"]),
+        (replace(COMPLETE, runc=""), []),
+        (replace(COMPLETE, crun=""), []),
+        (replace(HYBRID, nsenter=""), []),
+        (replace(COMPLETE, root=False), []),
+    ],
+)
+def test_others_that_work_are_for_runtime_classes(machine: Facts, names: list[str]) -> None:
+    choice = choose(machine)
+    assert [engine.name for engine in choice.others] == names
+    assert all(engine.path == machine.runc and not engine.hide_unified for engine in choice.others)
+
+
+@pytest.mark.parametrize(
     ("machine", "why"),
     [
         (replace(COMPLETE, crun=""), "crun is not installed; it starts containers faster than runc"),

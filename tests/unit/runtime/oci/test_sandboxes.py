@@ -71,6 +71,7 @@ def sandboxes(
         network=network,
         warm_up=SimpleNamespace(wait=lambda: None),
         place=lambda id_: Place(tmp_path / "state" / id_),
+        by_handler=lambda _: SimpleNamespace(engine=SimpleNamespace(name="crun")),
     )
     containers: Any = SimpleNamespace(of=lambda _: [])
     made = Sandboxes(host, containers)

@@ -33,7 +33,6 @@ UNSUPPORTED: tuple[str, ...] = (
     "volumes[*].projected.sources[*].cluster_trust_bundle",
     "volumes[*].projected.sources[*].pod_certificate",
     "resource_claims",
-    "runtime_class_name",
     "scheduling_group",
     "security_context.app_armor_profile",
     "security_context.se_linux_options",
