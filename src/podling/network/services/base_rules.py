@@ -1,11 +1,11 @@
 """The fixed part of the proxy's table: its hooks, and the maps through which Services are found. Pure.
 
 One look-up in a map finds the chain of a Service, however many there are. Upstream: ``setupNFTables`` in
-``pkg/proxy/nftables/proxier.go``. Differences: node ports are answered on every address of the node, loopback
-included (as in the iptables mode); packets to addresses of no Service are dropped if pods sent them, because
-the machine may have a network of its own in that range; one set recognises hairpin connections after
-translation, instead of a rule for each endpoint; another cluster's pods on the same machine use their own
-cluster's Services.
+``pkg/proxy/nftables/proxier.go``. Differences: node ports are answered on every address of the node but the
+loopback addresses, as with ``--nodeport-addresses 0.0.0.0/0,::/0``; packets to addresses of no Service are
+dropped if pods sent them, because the machine may have a network of its own in that range; one set recognises
+hairpin connections after translation, instead of a rule for each endpoint; another cluster's pods on the same
+machine use their own cluster's Services.
 """
 
 from __future__ import annotations
@@ -69,9 +69,9 @@ def chains(place: Place) -> tuple[BaseChain, ...]:
     """Return the chains of the base, those first that others jump to."""
     ip = place.family
     by_address = f"{ip} daddr . meta l4proto . th dport vmap"
-    # The kernel routes nothing from the loopback address of IPv6 to another interface.
-    own = "fib daddr type local" if ip == "ip" else "ip6 daddr != ::1 fib daddr type local"
-    by_port = f"{own} meta l4proto . th dport vmap"
+    # The kernel routes nothing from a loopback address to an endpoint of another machine.
+    loopback = "127.0.0.0/8" if ip == "ip" else "::1"
+    by_port = f"{ip} daddr != {loopback} fib daddr type local meta l4proto . th dport vmap"
     new = "ct state new jump"
     before = "type filter hook {} priority -110; policy accept;"
     after = "type filter hook {} priority 0; policy accept;"
