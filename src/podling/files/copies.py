@@ -1,7 +1,8 @@
-"""Copying a tree that others made: its files as they are, and nothing that they lead to.
+"""Copying a tree that others made, and may be changing: its files as they are, and nothing that they lead to.
 
 A device or a FIFO is made anew and never opened: to read a device is to read the node's disk, and a FIFO
-may have no end.
+may have no end. Each directory is reached by descriptors from the top, following no link, so a container that
+exchanges directories and links meanwhile cannot lead the copy out of the tree.
 """
 
 from __future__ import annotations
@@ -9,13 +10,14 @@ from __future__ import annotations
 import os
 import stat
 from collections import deque
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from podling.files.space import Space
 
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_SOURCE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_SOURCE = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
 _TARGET = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _CHUNK = 1 << 18
 
@@ -23,49 +25,74 @@ _CHUNK = 1 << 18
 def copy_tree(source: int, target: Path) -> None:
     """Copy the contents of the open directory ``source`` to the new ``target``, with owners and modes.
 
-    ``source`` must not change meanwhile. Sockets, which mean nothing without their process, are left out.
+    What vanishes meanwhile is left out, and so are sockets, which mean nothing without their process.
     Raises ``OSError``, ``ENOSPC`` before the file system is full.
     """
     target.mkdir()
+    copy_contents(source, target)
+
+
+def copy_contents(source: int, target: Path) -> None:
+    """As ``copy_tree``, to a ``target`` that is there and empty."""
     top = os.open(target, _DIRECTORY)
     space = Space(target)
     try:
-        waiting = deque(["."])
-        made = []
+        waiting = deque([""])
+        made: list[tuple[str, os.stat_result]] = []
         while waiting:
             directory = waiting.popleft()
-            made.append(directory)
-            for name in _names(source, directory):
-                path = f"{directory}/{name}"
-                status = os.stat(path, dir_fd=source, follow_symlinks=False)
-                space.take(0, 1)
-                if stat.S_ISDIR(status.st_mode):
-                    os.mkdir(path, 0o700, dir_fd=top)
-                    waiting.append(path)
-                elif not stat.S_ISSOCK(status.st_mode):
-                    _copy(source, top, path, status, space)
-        for directory in reversed(made):
-            _dress(top, directory, os.stat(directory, dir_fd=source))
+            with suppress(FileNotFoundError), _opened(source, directory) as here:
+                made.append((directory or ".", os.fstat(here)))
+                for name in os.listdir(here):
+                    with suppress(FileNotFoundError):
+                        waiting.extend(_copy_entry(here, name, top, f"{directory}{name}", space))
+        for directory, status in reversed(made):
+            _dress(top, directory, status)
     finally:
         os.close(top)
 
 
-def _names(source: int, directory: str) -> list[str]:
-    opened = os.open(directory, _DIRECTORY, dir_fd=source)
+@contextmanager
+def _opened(source: int, directory: str) -> Iterator[int]:
+    """Open a directory below ``source`` name by name. Raises ``FileNotFoundError`` if it is none any more."""
+    here = os.dup(source)
     try:
-        return os.listdir(opened)
+        for name in directory.split("/")[:-1]:
+            try:
+                below = os.open(name, _DIRECTORY, dir_fd=here)
+            except NotADirectoryError as error:
+                raise FileNotFoundError(*error.args) from None
+            os.close(here)
+            here = below
+        yield here
     finally:
-        os.close(opened)
+        os.close(here)
 
 
-def _copy(source: int, top: int, path: str, status: os.stat_result, space: Space) -> None:
+def _copy_entry(here: int, name: str, top: int, path: str, space: Space) -> Iterator[str]:
+    """Copy what ``name`` is in the open directory; yield its path if it is a directory."""
+    found = os.open(name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=here)
+    try:
+        status = os.fstat(found)
+        space.take(0, 1)
+        if stat.S_ISDIR(status.st_mode):
+            os.mkdir(path, 0o700, dir_fd=top)
+            yield f"{path}/"
+        elif not stat.S_ISSOCK(status.st_mode):
+            _copy(found, top, path, status, space)
+    finally:
+        os.close(found)
+
+
+def _copy(found: int, top: int, path: str, status: os.stat_result, space: Space) -> None:
+    """Copy what the ``O_PATH`` descriptor stands for: no other file can take its place meanwhile."""
     mode = status.st_mode
     if stat.S_ISLNK(mode):
-        os.symlink(os.readlink(path, dir_fd=source), path, dir_fd=top)
+        os.symlink(os.readlink("", dir_fd=found), path, dir_fd=top)
         _dress(top, path, status)
     elif stat.S_ISREG(mode):
         with (
-            open(os.open(path, _SOURCE, dir_fd=source), "rb") as old,
+            open(os.open(f"/proc/self/fd/{found}", _SOURCE), "rb") as old,
             open(os.open(path, _TARGET, 0o600, dir_fd=top), "wb") as new,
         ):
             while data := old.read(_CHUNK):

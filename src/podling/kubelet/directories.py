@@ -1,6 +1,7 @@
 """The paths of a pod's files on the node's disk.
 
     <root>/pods/<uid>/volumes/<plugin>/<volume>      volumes as containers see them
+    <root>/pods/<uid>/volumeDevices/<plugin>/<volume>   links to disk images that are block devices
     <root>/pods/<uid>/containers/<container>/        termination messages
     <root>/pods/<uid>/etc-hosts, resolv.conf         managed files
     <root>/pods/<uid>/userns                         the IDs of a pod with users of its own
@@ -43,6 +44,10 @@ class Directories(Struct, frozen=True):
     def volume(self, uid: str, plugin: str, name: str) -> Path:
         """Return a volume's directory. ``plugin`` has ``~`` for ``/``: ``kubernetes.io~empty-dir``."""
         return self.volumes(uid) / plugin / name
+
+    def device(self, uid: str, plugin: str, name: str) -> Path:
+        """Return the link to a block volume of the pod."""
+        return self.pod(uid) / "volumeDevices" / plugin / name
 
     def containers(self, uid: str) -> Path:
         return self.pod(uid) / "containers"

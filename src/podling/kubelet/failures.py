@@ -35,6 +35,10 @@ class VolumeFailure(Exception):
         self.message = message
 
 
+class WaitingVolume(VolumeFailure):
+    """The volume's claim is missing, not bound, or of the wrong kind: the pod waits for it."""
+
+
 class StaleVolume(VolumeFailure):
     """The volume is set up, but its content could not be compared with its source."""
 

@@ -41,6 +41,7 @@ from podling.runtime.values import (
     SandboxSpec,
     Security,
     Streams,
+    VolumeDevice,
 )
 
 __all__ = [
@@ -76,6 +77,7 @@ __all__ = [
     "Security",
     "Streams",
     "UpdatesSandboxes",
+    "VolumeDevice",
 ]
 
 

@@ -154,6 +154,14 @@ class Mount(Struct, frozen=True, kw_only=True):
     propagation: MountPropagation = MountPropagation.NONE
 
 
+class VolumeDevice(Struct, frozen=True, kw_only=True):
+    """A block device of the node that the container has at ``container_path``."""
+
+    container_path: str
+    host_path: str
+    read_only: bool = False
+
+
 class Security(Struct, frozen=True, kw_only=True):
     """A container's privileges, already decided by the kubelet from pod and container.
 
@@ -191,6 +199,7 @@ class ContainerSpec(Struct, frozen=True, kw_only=True):
     working_dir: str = ""
     env: tuple[tuple[str, str], ...] = ()
     mounts: tuple[Mount, ...] = ()
+    devices: tuple[VolumeDevice, ...] = ()
     log_path: Path
     """Absolute; written in CRI format: time, stream, P or F, text."""
     stdin: bool = False

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import socket
 import stat
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -78,3 +80,35 @@ def test_deep_trees_are_copied(tmp_path: Path) -> None:
     finally:
         remove_tree(source)
         remove_tree(tmp_path / "target")
+
+
+def test_directory_that_becomes_a_link_meanwhile_leads_nowhere(tmp_path: Path) -> None:
+    """A container exchanges a directory and a link while its volume is copied."""
+    source, outside = tmp_path / "source", tmp_path / "outside"
+    (source / "d").mkdir(parents=True)
+    for number in range(20):
+        (source / "d" / f"own-{number}").write_text("own")
+    outside.mkdir()
+    (outside / "secret").write_text("of the node")
+    (source / "link").symlink_to(outside)
+    ended = threading.Event()
+
+    def exchange() -> None:
+        while not ended.is_set():
+            (source / "d").rename(source / "aside")
+            (source / "link").rename(source / "d")
+            (source / "d").rename(source / "link")
+            (source / "aside").rename(source / "d")
+
+    seen = set()
+    with ThreadPoolExecutor() as pool:
+        exchanging = pool.submit(exchange)
+        try:
+            for number in range(60):
+                target = copied(source, tmp_path / f"target-{number}")
+                seen |= {name for _, name, status in walk(target) if stat.S_ISREG(status.st_mode)}
+        finally:
+            ended.set()
+        exchanging.result()
+    assert "own-0" in seen
+    assert "secret" not in seen

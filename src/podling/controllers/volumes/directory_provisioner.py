@@ -4,13 +4,18 @@ The class ``standard`` is the default one unless another is marked so. For each 
 provisioner the controller creates a directory and a volume reserved for that claim; the binder binds them.
 When the claim is deleted and the policy is Delete, it removes the directory, then the volume.
 
+A volume of ``standard`` is a directory whose size is recorded and not enforced. A class with the parameter
+``enforceSize: "true"``, such as ``sized``, gives volumes with a file system of their own in a disk image,
+and a claim with ``volumeMode: Block`` gets an image as block device. A claim whose data source is another
+claim gets a copy of its files (``volume_sources``). Volumes grow with their claims (``volume_expansion``).
+
 Guarantees: a folder is removed only for a volume that we made, that was released, and whose policy says
-Delete. Sizes are recorded and not enforced. All nodes must see the same folder: this is for nodes of one
-machine.
+Delete. All nodes must see the same folder: this is for nodes of one machine.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import ClassVar
 
 from podling.api.core_v1 import (
@@ -25,14 +30,21 @@ from podling.client.base import Key
 from podling.client.runner import AwaitChange, Terminal
 from podling.controllers.base import Controller, ControllerContext
 from podling.controllers.volumes import volume_rules as rules
+from podling.controllers.volumes.volume_expansion import VolumeExpansion
 from podling.controllers.volumes.volume_folders import Folders
+from podling.controllers.volumes.volume_sources import NoSource, check_source, source_name, waits_for
+from podling.files.disk_images import BLOCK, EXT4
 from podling.machinery.errors import ApiError, is_already_exists, unless_gone
+from podling.machinery.quantity import value
 from podling.machinery.storage_classes import class_of
+from podling.machinery.volume_images import ANNOTATION, image_kind
 
 PROVISIONER = "podling.local/directory"
 CLASS_NAME = "standard"
+SIZED_CLASS_NAME = "sized"
+ENFORCE_SIZE = "enforceSize"
 DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class"
-THE_CLASS = Key("", "")
+THE_CLASSES = Key("", "")
 """The key of the work that is done once, at the start."""
 
 
@@ -40,13 +52,21 @@ def volume_name(claim: PersistentVolumeClaim) -> str:
     return f"pvc-{claim.metadata.uid}"
 
 
+def wanted_image(claim: PersistentVolumeClaim, storage_class: StorageClass) -> str:
+    """Return the kind of image that the claim's volume is; empty for a directory."""
+    if claim.spec.volume_mode == "Block":
+        return BLOCK
+    return EXT4 if storage_class.parameters.get(ENFORCE_SIZE) == "true" else ""
+
+
 def volume_for(
     claim: PersistentVolumeClaim, storage_class: StorageClass, folders: Folders
 ) -> PersistentVolume:
     """Return the volume made for a claim."""
-    name = volume_name(claim)
+    name, image = volume_name(claim), wanted_image(claim, storage_class)
+    marks = {rules.PROVISIONED_BY: PROVISIONER}
     return PersistentVolume(
-        metadata=ObjectMeta(name=name, annotations={rules.PROVISIONED_BY: PROVISIONER}),
+        metadata=ObjectMeta(name=name, annotations={**marks, ANNOTATION: image} if image else marks),
         spec=PersistentVolumeSpec(
             access_modes=claim.spec.access_modes,
             capacity={"storage": claim.spec.resources.requests.get("storage", "0")},
@@ -55,7 +75,7 @@ def volume_for(
             mount_options=storage_class.mount_options,
             persistent_volume_reclaim_policy=storage_class.reclaim_policy or "Delete",
             storage_class_name=storage_class.metadata.name,
-            volume_mode="Filesystem",
+            volume_mode=claim.spec.volume_mode or "Filesystem",
         ),
     )
 
@@ -68,7 +88,7 @@ def is_to_be_removed(volume: PersistentVolume) -> bool:
 
 
 class DirectoryProvisionerController(Controller):
-    """The keys are claims, volumes (without a namespace), and ``THE_CLASS``."""
+    """The keys are claims, volumes (without a namespace), and ``THE_CLASSES``."""
 
     name: ClassVar[str] = "directory-volume-provisioner"
 
@@ -79,58 +99,78 @@ class DirectoryProvisionerController(Controller):
         self._claims = context.informers.informer(PersistentVolumeClaim)
         self._volumes = context.informers.informer(PersistentVolume)
         self._classes = context.informers.informer(StorageClass)
-        self._claims.add_handler(self.enqueue, self.enqueue_new)
-        self._volumes.add_handler(self.enqueue, self.enqueue_new)
-        self.queue.add(THE_CLASS)
+        self._expansion = VolumeExpansion(self.client, self._recorder, folders)
+        self._claims.add_handler(self._claim_seen, lambda _, new: self._claim_seen(new))
+        self._volumes.add_handler(self._volume_seen, lambda _, new: self._volume_seen(new))
+        self.queue.add(THE_CLASSES)
+
+    def _claim_seen(self, claim: PersistentVolumeClaim) -> None:
+        self.enqueue(claim)
+        for waiting in waits_for(claim, self._claims.values()):
+            self.enqueue(waiting)
+
+    def _volume_seen(self, volume: PersistentVolume) -> None:
+        self.enqueue(volume)
+        ref = volume.spec.claim_ref
+        if ref is not None:
+            self.queue.add(Key(ref.namespace or "", ref.name or ""))
 
     async def reconcile(self, key: Key) -> AwaitChange:
-        if key == THE_CLASS:
-            await self._ensure_class()
+        if key == THE_CLASSES:
+            await self._ensure_classes()
         elif key.namespace:
             claim = self._claims.get(key)
             if claim is not None and claim.metadata.annotations.get(rules.PROVISIONER) == PROVISIONER:
-                await self._provision(claim)
+                await self._provide(claim)
         else:
             volume = self._volumes.get(key)
             if volume is not None and is_to_be_removed(volume):
                 await self._remove(volume)
         return AwaitChange()
 
-    async def _ensure_class(self) -> None:
-        if self._classes.get(Key("", CLASS_NAME)) is not None:
-            return
+    async def _ensure_classes(self) -> None:
+        for wanted in self._wanted_classes():
+            if self._classes.get(Key("", wanted.metadata.name or "")) is not None:
+                continue
+            try:
+                await self.client.create(wanted)
+            except ApiError as error:
+                if not is_already_exists(error):
+                    raise
+
+    def _wanted_classes(self) -> Iterator[StorageClass]:
         others = any(
             each.metadata.annotations.get(DEFAULT_CLASS) == "true" for each in self._classes.values()
         )
-        wanted = StorageClass(
-            metadata=ObjectMeta(name=CLASS_NAME, annotations={} if others else {DEFAULT_CLASS: "true"}),
-            provisioner=PROVISIONER,
-            reclaim_policy="Delete",
-            volume_binding_mode="Immediate",
-        )
-        try:
-            await self.client.create(wanted)
-        except ApiError as error:
-            if not is_already_exists(error):
-                raise
+        yield _new_class(CLASS_NAME, {} if others else {DEFAULT_CLASS: "true"}, {})
+        if not self._folders.lack():
+            yield _new_class(SIZED_CLASS_NAME, {}, {ENFORCE_SIZE: "true"})
 
-    async def _provision(self, claim: PersistentVolumeClaim) -> None:
-        if claim.spec.volume_name or claim.metadata.deletion_timestamp is not None:
+    async def _provide(self, claim: PersistentVolumeClaim) -> None:
+        """Make the claim's volume, or enlarge it."""
+        if claim.metadata.deletion_timestamp is not None:
             return
-        name = volume_name(claim)
+        volume = self._volumes.get(Key("", claim.spec.volume_name or volume_name(claim)))
         storage_class = self._classes.get(Key("", class_of(claim)))
-        if storage_class is None or self._volumes.get(Key("", name)) is not None:
-            return
-        if claim.spec.volume_mode == "Block":
-            text = "block volumes cannot be made out of folders"
-            self._recorder.event(claim, "Warning", "ProvisioningFailed", text)
-            raise Terminal(text)
+        if volume is not None and claim.spec.volume_name:
+            if volume.metadata.annotations.get(rules.PROVISIONED_BY) == PROVISIONER:
+                await self._expansion.expand(claim, volume)
+        elif volume is None and not claim.spec.volume_name and storage_class is not None:
+            await self._provision(claim, storage_class)
+
+    async def _provision(self, claim: PersistentVolumeClaim, storage_class: StorageClass) -> None:
+        name = volume_name(claim)
         try:
-            await self._folders.make(name)
+            source, bound = self._source(claim)
+            if not bound:
+                return  # it is looked at again when the source is bound
+            await self._make_folder(claim, storage_class, source)
             await self.client.create(volume_for(claim, storage_class, self._folders))
-        except OSError as error:
+        except (OSError, NoSource) as error:
             text = f'failed to provision volume with StorageClass "{storage_class.metadata.name}": {error}'
             self._recorder.event(claim, "Warning", "ProvisioningFailed", text)
+            if isinstance(error, NoSource):
+                raise Terminal(text) from error
             raise
         except ApiError as error:
             if is_already_exists(error):
@@ -139,11 +179,44 @@ class DirectoryProvisionerController(Controller):
         text = f"Successfully provisioned volume {name}"
         self._recorder.event(claim, "Normal", "ProvisioningSucceeded", text)
 
+    def _source(self, claim: PersistentVolumeClaim) -> tuple[PersistentVolume | None, bool]:
+        """Return the volume of the claim's data source, if it has one, and False until that is bound.
+
+        Raises ``NoSource``.
+        """
+        name = source_name(claim)
+        if not name:
+            return None, True
+        source = self._claims.get(Key(claim.metadata.namespace or "", name))
+        if source is None or source.status.phase != "Bound":
+            return None, False
+        volume = self._volumes.get(Key("", source.spec.volume_name or ""))
+        if volume is None:
+            return None, False
+        check_source(claim, source, volume)
+        return volume, True
+
+    async def _make_folder(
+        self, claim: PersistentVolumeClaim, storage_class: StorageClass, source: PersistentVolume | None
+    ) -> None:
+        name, kind = volume_name(claim), wanted_image(claim, storage_class)
+        of, of_kind = "", ""
+        if source is not None:
+            of, of_kind = source.metadata.name or "", image_kind(source)
+        if not kind:
+            await self._folders.make(name, of, of_kind)
+            return
+        lack = self._folders.lack()
+        if lack:
+            raise OSError(f"disk images are not possible on this machine: {lack}")
+        size = value(claim.spec.resources.requests.get("storage", "0"))
+        await self._folders.make_image(name, size, kind, of, of_kind)
+
     async def _remove(self, volume: PersistentVolume) -> None:
         metadata = volume.metadata
         name = metadata.name or ""
         try:
-            await self._folders.remove(name)
+            await self._folders.remove(name, image_kind(volume))
         except OSError as error:
             self._recorder.event(volume, "Warning", "VolumeFailedDelete", str(error))
             raise
@@ -151,3 +224,14 @@ class DirectoryProvisionerController(Controller):
             return
         with unless_gone():
             await self.client.delete(PersistentVolume, name, uid=metadata.uid or "")
+
+
+def _new_class(name: str, annotations: dict[str, str], parameters: dict[str, str]) -> StorageClass:
+    return StorageClass(
+        metadata=ObjectMeta(name=name, annotations=annotations),
+        provisioner=PROVISIONER,
+        parameters=parameters,
+        reclaim_policy="Delete",
+        volume_binding_mode="Immediate",
+        allow_volume_expansion=True,
+    )

@@ -195,7 +195,14 @@ def claim_for(claim: PersistentVolumeClaim, volume: PersistentVolume) -> Persist
 def with_claim_phase(
     claim: PersistentVolumeClaim, phase: str, volume: PersistentVolume | None = None
 ) -> PersistentVolumeClaim:
-    """``claim`` in a phase; a bound one shows what it got. The very same if nothing changes."""
+    """``claim`` in a phase; one that becomes bound shows what it got. The very same if nothing changes.
+
+    The capacity of a bound claim changes when its volume has been enlarged, not with the volume's object.
+    """
+    if phase == claim.status.phase == "Bound" and claim.status.capacity and volume is not None:
+        volume = structs.replace(
+            volume, spec=structs.replace(volume.spec, capacity=dict(claim.status.capacity))
+        )
     status = structs.replace(
         claim.status,
         phase=phase,

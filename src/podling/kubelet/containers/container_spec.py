@@ -78,9 +78,6 @@ class ContainerSpecs:
         """Return the container's specification. Raises ``StartFailure``."""
         pod, container = instance.pod, instance.container
         verify_non_root(pod, container, instance.image)
-        if container.volume_devices:
-            names = ", ".join(device.name for device in container.volume_devices)
-            raise StartFailure(CONFIG_ERROR, f"block volumes are not supported by this node: {names}")
         variables = await self._environment(instance, node, services)
         try:
             message_path = self._message_file(instance)
@@ -103,6 +100,7 @@ class ContainerSpecs:
             working_dir=container.working_dir or "",
             env=tuple(variables.items()),
             mounts=mounts,
+            devices=self._volumes.devices(pod, container),
             log_path=self._directories.container_log(pod, container.name, instance.attempt),
             stdin=bool(container.stdin),
             stdin_once=bool(container.stdin_once),

@@ -24,7 +24,14 @@ from podling.kubelet.containers.images import ImageUnavailable, Wanted
 from podling.kubelet.containers.runtime_class import runtime_handler
 from podling.kubelet.containers.sandbox_spec import HostnameTooLong, sandbox_spec
 from podling.kubelet.containers.termination import Order
-from podling.kubelet.failures import StaleVolume, StartFailure, VolumeFailure, os_text, rpc_text
+from podling.kubelet.failures import (
+    StaleVolume,
+    StartFailure,
+    VolumeFailure,
+    WaitingVolume,
+    os_text,
+    rpc_text,
+)
 from podling.kubelet.observation import PodObservation
 from podling.kubelet.pod_spec import ephemeral_target, field_path, pod_text
 from podling.kubelet.pods.actions import Held, PodPlan
@@ -47,6 +54,8 @@ from podling.runtime.image_service import Image
 T = TypeVar("T")
 
 ERROR_BACKOFF_SECONDS = 10.0
+CLAIM_SECONDS = 1.0
+"""The longest wait before a pod's claims are read again: a kubelet may not watch them."""
 
 
 def error_retry(now: datetime) -> datetime:
@@ -202,9 +211,12 @@ class PodSync:
             memory.volume_failures += 1
             memory.volumes_ready = True
             return True
-        except VolumeFailure:
+        except VolumeFailure as failure:
             memory.volume_failures += 1
-            memory.retry(clock.now() + timedelta(seconds=retry_seconds(memory.volume_failures)))
+            wait = retry_seconds(memory.volume_failures)
+            if isinstance(failure, WaitingVolume):
+                wait = min(wait, CLAIM_SECONDS)
+            memory.retry(clock.now() + timedelta(seconds=wait))
             memory.volumes_ready = False
             return False
         memory.volume_failures = 0

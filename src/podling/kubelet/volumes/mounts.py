@@ -8,7 +8,7 @@ from podling.api.core_v1 import Container, VolumeMount
 from podling.kubelet.failures import StartFailure
 from podling.kubelet.volumes.base import Mounted
 from podling.kubelet.volumes.sub_paths import CONFIG_ERROR, prepare_sub_path, sub_path
-from podling.runtime.base import Mount, MountPropagation
+from podling.runtime.base import Mount, MountPropagation, VolumeDevice
 from podling.runtime.image_service import Image
 
 
@@ -40,6 +40,22 @@ def _image_mount(mount: VolumeMount, image: Image, environment: Mapping[str, str
         recursive_read_only=_is_recursive(mount),
         propagation=MountPropagation(mount.mount_propagation or "None"),
     )
+
+
+def container_devices(container: Container, volumes: Mapping[str, Mounted]) -> tuple[VolumeDevice, ...]:
+    """Return the block volumes of ``container``. Raises ``StartFailure``."""
+    found = []
+    for device in container.volume_devices:
+        mounted = volumes.get(device.name)
+        if mounted is None:
+            text = f'cannot find volume "{device.name}" to pass into container "{container.name}"'
+            raise StartFailure(CONFIG_ERROR, text)
+        found.append(
+            VolumeDevice(
+                container_path=device.device_path, host_path=str(mounted.path), read_only=mounted.read_only
+            )
+        )
+    return tuple(found)
 
 
 def _target(mount: VolumeMount) -> str:

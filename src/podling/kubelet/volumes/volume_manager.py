@@ -14,27 +14,31 @@ from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 
+from podling import clock
 from podling.api.core_v1 import Container, Pod, Volume
+from podling.files.disk_images import release_image
 from podling.files.trees import remove_tree
 from podling.kubelet.blocking import blocking_for_pod
 from podling.kubelet.deps import KubeletDeps
 from podling.kubelet.directories import Directories
-from podling.kubelet.failures import StaleVolume, VolumeFailure, os_text
+from podling.kubelet.failures import StaleVolume, VolumeFailure, WaitingVolume, os_text
 from podling.kubelet.pod_spec import containers_with_kind
 from podling.kubelet.reference_watches import VOLUMES, ReferenceWatches
 from podling.kubelet.references import References
 from podling.kubelet.volumes.base import Mounted, VolumeFacts, VolumePlugin, VolumeTools
 from podling.kubelet.volumes.claims import ClaimVolume
+from podling.kubelet.volumes.drivers import csi_failure, no_plugin
 from podling.kubelet.volumes.empty_dir import EmptyDir
 from podling.kubelet.volumes.files import ConfigMapVolume, DownwardAPIVolume, SecretVolume
 from podling.kubelet.volumes.host_path import HostPath, make_missing_directory
 from podling.kubelet.volumes.mounting import unmount
-from podling.kubelet.volumes.mounts import container_mounts
+from podling.kubelet.volumes.mounts import container_devices, container_mounts
+from podling.kubelet.volumes.nfs import NfsVolume
 from podling.kubelet.volumes.projected import ProjectedVolume
 from podling.kubelet.volumes.sub_paths import sub_path
 from podling.kubelet.volumes.tokens import Tokens
 from podling.machinery.pod_references import named_by_volumes
-from podling.runtime.base import Mount
+from podling.runtime.base import Mount, VolumeDevice
 from podling.runtime.image_service import Image
 
 logger = logging.getLogger(__name__)
@@ -49,10 +53,11 @@ def retry_seconds(failures: int) -> float:
 
 
 def mounted_volumes(pod: Pod) -> frozenset[str]:
-    """Return the volumes that any container of the pod mounts or reads variables from."""
+    """Return the volumes that any container of the pod uses as mount, device or source of variables."""
     names = set()
     for _, container in containers_with_kind(pod.spec):
         names |= {mount.name for mount in container.volume_mounts}
+        names |= {device.name for device in container.volume_devices}
         names |= _variable_volumes(container)
     return frozenset(names)
 
@@ -71,6 +76,7 @@ class VolumeManager:
         self._watches = watches
         tools = VolumeTools(deps, directories, References(watches))
         self._tokens = Tokens(deps.client)
+        self._claims = ClaimVolume(tools)
         self._plugins: dict[str, VolumePlugin] = {
             "empty_dir": EmptyDir(tools),
             "host_path": HostPath(tools),
@@ -78,10 +84,13 @@ class VolumeManager:
             "secret": SecretVolume(tools),
             "downward_api": DownwardAPIVolume(tools),
             "projected": ProjectedVolume(tools, self._tokens),
-            "persistent_volume_claim": ClaimVolume(tools),
-            "ephemeral": ClaimVolume(tools),
+            "persistent_volume_claim": self._claims,
+            "ephemeral": self._claims,
+            "nfs": NfsVolume(tools),
         }
         self._mounted: dict[str, dict[str, Mounted]] = {}
+        self._reported: dict[tuple[str, str], tuple[str, float]] = {}
+        """By pod and volume: the last event about a claim that the pod waits for, with its time."""
 
     async def set_up(self, pod: Pod, facts: VolumeFacts, *, refresh: bool = False) -> None:
         """Set up every mounted volume that is missing; ``refresh`` compares all with their sources.
@@ -119,18 +128,38 @@ class VolumeManager:
             return
         if all(volume.name in held for volume in todo):
             raise StaleVolume("", str(failures[0])) from failures[0]
+        # A failure that is tried again with a back-off comes before one that only waits for a claim.
+        failures.sort(key=lambda failure: isinstance(failure, WaitingVolume))
         raise failures[0]
 
     def _report_failure(self, pod: Pod, volume: Volume, outcome: BaseException) -> None:
-        if isinstance(outcome, VolumeFailure):
+        if isinstance(outcome, WaitingVolume):
+            self._report_waiting(pod, outcome)
+        elif isinstance(outcome, VolumeFailure):
             text = f'MountVolume.SetUp failed for volume "{volume.name}" : {outcome.message}'
             self._deps.recorder.event(pod, "Warning", "FailedMount", text)
+
+    def _report_waiting(self, pod: Pod, failure: WaitingVolume) -> None:
+        """Report what the pod waits for when that begins or changes, and every two minutes."""
+        key, now = (pod.metadata.uid or "", failure.volume), clock.monotonic()
+        text, told_at = self._reported.get(key, ("", now))
+        if text == failure.message and now - told_at < RETRY_SECONDS_MAX:
+            return
+        self._reported[key] = failure.message, now
+        name = failure.volume
+        text = (
+            f"Unable to attach or mount volumes: unmounted volumes=[{name}], unattached volumes=[], "
+            f"failed to process volumes=[{name}]: {failure.message}"
+        )
+        self._deps.recorder.event(pod, "Warning", "FailedMount", text)
 
     def _plugin(self, volume: Volume) -> VolumePlugin:
         for field, plugin in self._plugins.items():
             if getattr(volume, field) is not None:
                 return plugin
-        raise VolumeFailure(volume.name, f"no volume plugin matched name: {volume.name}")
+        if volume.csi is not None:
+            raise VolumeFailure(volume.name, csi_failure(volume.csi.driver))
+        raise WaitingVolume(volume.name, no_plugin(volume.name))
 
     def _changes(self, volume: Volume) -> bool:
         return self._plugin(volume).changes
@@ -171,18 +200,27 @@ class VolumeManager:
             return await blocking_for_pod(uid, find)  # makes directories in what the pod shapes
         return find()
 
+    def devices(self, pod: Pod, container: Container) -> tuple[VolumeDevice, ...]:
+        """Return the container's block volumes for the runtime. Raises ``StartFailure``."""
+        return container_devices(container, self._mounted.get(pod.metadata.uid or "", {}))
+
     async def tear_down(self, uid: str) -> None:
         """Tear down the pod's volumes and remove its directory. Raises ``OSError``."""
         self._mounted.pop(uid, None)
         self._watches.forget(uid)
         self._tokens.forget(uid)
+        self._claims.forget(uid)
+        self._reported = {key: told for key, told in self._reported.items() if key[0] != uid}
         if not self._deps.config.write_files:
             return
         await blocking_for_pod(uid, _remove_pod_directory, self._directories.pod(uid))
 
 
 def _remove_pod_directory(path: Path) -> None:
-    """Unmount the pod's volumes, then remove the directory; other mounts inside it stay."""
+    """Unmount and detach the pod's volumes, then remove the directory; other mounts inside it stay."""
+    for link in path.glob("volumeDevices/*/*"):
+        if link.is_symlink():
+            release_image(link.readlink(), path.name)
     volumes = path / "volumes"
     if volumes.exists():
         for plugin in volumes.iterdir():

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from podling.files.copies import copy_tree
 from podling.rlimits import inherited_open_files
-from podling.runtime.base import ContainerSpec, Mount, RuntimeFailure
+from podling.runtime.base import ContainerSpec, Mount, RuntimeFailure, VolumeDevice
 from podling.runtime.images.records import ImageContent
 from podling.runtime.oci import linux
 from podling.runtime.oci.capabilities import container_capabilities
@@ -119,7 +119,7 @@ def _prepare(
         kept_options=sources.kept_options((*image_binds(image, host.state), *spec.mounts, *volumes)),
         seccomp=seccomp,
         seccomp_filter=compiled(seccomp) if seccomp and host.engine.name == "crun" else "",
-        devices=tuple(host_devices()) if spec.security.privileged else (),
+        devices=_devices(spec),
         unified_cgroups=host.cgroups.unified,
         oom_score_adj=_oom_score(spec.resources.oom_score_adj, host),
         open_files=inherited_open_files(),
@@ -226,6 +226,31 @@ def _copy_directory(rootfs: Path, path: str, place: Path, owners: Owners | None)
         raise RuntimeFailure(text) from error
     finally:
         os.close(source)
+
+
+def _devices(spec: ContainerSpec) -> tuple[Device, ...]:
+    """Return the container's block volumes and, if it is privileged, the machine's devices."""
+    volumes = tuple(_volume_device(device) for device in spec.devices)
+    if not spec.security.privileged:
+        return volumes
+    paths = {device.path for device in volumes}
+    return (*(device for device in host_devices() if device.path not in paths), *volumes)
+
+
+def _volume_device(device: VolumeDevice) -> Device:
+    have = os.stat(device.host_path)
+    if not stat.S_ISBLK(have.st_mode):
+        raise RuntimeFailure(f"{device.host_path} is not a block device")
+    return Device(
+        path=device.container_path,
+        kind="b",
+        major=os.major(have.st_rdev),
+        minor=os.minor(have.st_rdev),
+        mode=stat.S_IMODE(have.st_mode),
+        uid=have.st_uid,
+        gid=have.st_gid,
+        access="r" if device.read_only else "rwm",
+    )
 
 
 def host_devices(root: Path = Path("/dev")) -> list[Device]:

@@ -52,7 +52,10 @@ _DEVICES_ALLOWED: tuple[tuple[str, int | None, int | None, str], ...] = (
 
 
 class Device(Struct, frozen=True, kw_only=True):
-    """A device node of the machine, for privileged containers."""
+    """A device node of the machine: of a privileged container, or a block volume.
+
+    ``access`` is what a container that is not privileged may do with it.
+    """
 
     path: str
     kind: str
@@ -61,6 +64,7 @@ class Device(Struct, frozen=True, kw_only=True):
     mode: int
     uid: int = 0
     gid: int = 0
+    access: str = ""
 
 
 class Inputs(Struct, frozen=True, kw_only=True):
@@ -156,7 +160,7 @@ def oci_config(inputs: Inputs) -> dict[str, Any]:
             config["annotations"][COMPILED_FILTER] = inputs.seccomp_filter
     if inputs.users is not None:
         config["linux"] |= id_mappings(inputs.users)
-    if security.privileged:
+    if inputs.devices:
         config["linux"]["devices"] = [_device(device) for device in inputs.devices]
     return config
 
@@ -273,6 +277,7 @@ def _resources(inputs: Inputs) -> dict[str, Any]:
     else:
         rules = [{"allow": False, "access": "rwm"}]
         rules.extend(_device_rule(*rule) for rule in _DEVICES_ALLOWED)
+        rules.extend(_device_rule(each.kind, each.major, each.minor, each.access) for each in inputs.devices)
     limits = inputs.spec.resources
     if not inputs.unified_cgroups:
         limits = replace(limits, unified={})

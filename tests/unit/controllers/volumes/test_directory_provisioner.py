@@ -32,10 +32,10 @@ class Noted(NoFolders):
         super().__init__(Path("/volumes"))
         self.names: set[str] = set()
 
-    async def make(self, name: str) -> None:
+    async def make(self, name: str, source: str = "", source_image: str = "") -> None:
         self.names.add(name)
 
-    async def remove(self, name: str) -> None:
+    async def remove(self, name: str, image: str = "") -> None:
         self.names.discard(name)
 
 
@@ -114,9 +114,13 @@ async def test_retain_policy_keeps_volume_and_folder(cluster: ControlPlane, fold
     assert folders.names == {kept.metadata.name}
 
 
-async def test_the_class_is_there_and_may_be_taken_away(cluster: ControlPlane) -> None:
-    (made,) = (await cluster.client.list(StorageClass)).items
-    assert made.metadata.annotations == {"storageclass.kubernetes.io/is-default-class": "true"}
-    await cluster.client.delete(StorageClass, "standard")
+async def test_classes_are_there_and_may_be_taken_away(cluster: ControlPlane) -> None:
+    sized, standard = (await cluster.client.list(StorageClass)).items
+    assert standard.metadata.annotations == {"storageclass.kubernetes.io/is-default-class": "true"}
+    assert (sized.metadata.name, sized.metadata.annotations) == ("sized", {})
+    assert sized.parameters == {"enforceSize": "true"}
+    for made in (sized, standard):
+        assert made.allow_volume_expansion
+        await cluster.client.delete(StorageClass, made.metadata.name or "")
     await cluster.advance(minutes=10)
     assert (await cluster.client.list(StorageClass)).items == ()

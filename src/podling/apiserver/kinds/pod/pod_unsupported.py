@@ -16,7 +16,7 @@ _ANY_CONTAINER = ("containers[*]", "init_containers[*]", "ephemeral_containers[*
 
 _VOLUMES = (
     "aws_elastic_block_store", "azure_disk", "azure_file", "cephfs", "cinder", "csi", "fc", "flex_volume",
-    "flocker", "gce_persistent_disk", "git_repo", "glusterfs", "iscsi", "nfs",
+    "flocker", "gce_persistent_disk", "git_repo", "glusterfs", "iscsi",
     "photon_persistent_disk", "portworx_volume", "quobyte", "rbd", "scale_io", "storageos", "vsphere_volume",
 )  # fmt: skip
 
@@ -24,7 +24,6 @@ _CONTAINER_FIELDS = (
     "security_context.app_armor_profile",
     "security_context.se_linux_options",
     "security_context.windows_options",
-    "volume_devices",
     "resources.claims",
 )
 

@@ -39,8 +39,8 @@ ROWS: list[tuple[str, list[str]]] = [
         ],
     ),
     (
-        "spec: {volumes: [{name: ok, emptyDir: {}}, {name: v, nfs: {server: s, path: /p}}]}",
-        ["spec.volumes[1].nfs: not honoured by this cluster"],
+        "spec: {volumes: [{name: ok, emptyDir: {}}, {name: v, iscsi: {iqn: i}}]}",
+        ["spec.volumes[1].iscsi: not honoured by this cluster"],
     ),
 ]
 
