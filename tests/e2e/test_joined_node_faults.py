@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -114,8 +115,13 @@ def test_killed_node_starts_without_its_control_plane(cluster: MachineCluster, n
     before = container_of(cluster, "adopted")
     cluster.kill()
     node.kill()
+    begun = clock.monotonic()
     started = node.podling("join", "--detach")  # it runs, and says that it is not Ready
     assert started.code == 0, started.err
+    assert clock.monotonic() - begun < 40, "it does not wait for a minute, as for a server that answers"
+    absence = f"the API server https://{cluster.machine.address}:6443 does not answer"
+    assert re.search(f"waiting .*{absence}.*; pods run without it", started.out), started.out
+    assert f"The node runs, but {absence}" in started.out
     cluster.up()
     until("the node to be back", lambda: is_ready(cluster), 60)
     assert container_of(cluster, "adopted") == before

@@ -42,7 +42,7 @@ from podling.supervisor import Supervisor
 if TYPE_CHECKING:
     from podling.cluster.joined.joined_node import JoinedNode
 
-NOT_READY = "\nThe node runs, but is not Ready yet; 'podling status' says more."
+NOT_READY = "\nThe node runs, but {problem}; 'podling status' says more."
 
 
 @click.command()
@@ -240,8 +240,9 @@ async def _serve(node: JoinedNode, directory: DataDirectory, progress: Progress)
     supervisor.keep_running("log-rotation", OwnLog(directory.log).run)
     supervisor.keep_running("memory", Trimmer().run)
     try:
-        ready = await node.ready(stop)
-        progress.ready(["", "Ready. This machine is a node of the cluster."] if ready else [NOT_READY])
+        problem = await node.ready(stop)
+        ready = ["", "Ready. This machine is a node of the cluster."]
+        progress.ready([NOT_READY.format(problem=problem)] if problem else ready)
         settle()
         await node.run_until(stop)
     finally:

@@ -11,6 +11,9 @@ from contextlib import AsyncExitStack
 
 from msgspec import structs
 
+from podling import clock
+from podling.api.core_v1 import Node as ApiNode
+from podling.client.base import Unreachable
 from podling.client.http import HttpClient
 from podling.cluster.directory import DataDirectory
 from podling.cluster.joined import settings as joined_settings
@@ -18,6 +21,7 @@ from podling.cluster.joined.identity import NodeIdentity
 from podling.cluster.joined.settings import JoinedSettings, current_addresses, node_plan
 from podling.cluster.start_failure import start_failures
 from podling.kubelet.version import KUBERNETES_VERSION
+from podling.machinery.errors import ApiError
 from podling.node.joining.certificate_manager import CertificateManager
 from podling.node.node import Node, server_context
 from podling.runtime.images.store import ImageStore
@@ -25,6 +29,12 @@ from podling.supervisor import Supervisor
 
 READY_SECONDS = 60.0
 """Seconds that ``join`` waits for the node to be Ready."""
+ABSENT_SECONDS = 10.0
+"""Seconds that ``join`` waits for an API server that does not answer."""
+ANSWER_SECONDS = 2.0
+"""Seconds that the API server has to answer."""
+LOOK_SECONDS = 0.5
+NOT_READY = "it is not Ready yet"
 
 USER_AGENT = f"kubelet/{KUBERNETES_VERSION}"
 CONNECT_SECONDS = 5.0
@@ -46,6 +56,7 @@ class JoinedNode:
         self._serves = asyncio.Event()
         """Set once the kubelet's server has a certificate."""
         self._node: Node
+        self._client: HttpClient
 
     async def start(self) -> None:
         """Start the node. Raises ``StartFailure``; what had started is stopped again."""
@@ -63,6 +74,9 @@ class JoinedNode:
         calling, serving = identity.client_context(), server_context(identity.authority)
         client = HttpClient(settings.server, calling, user_agent=USER_AGENT, connect_seconds=CONNECT_SECONDS)
         self._stack.push_async_callback(client.close)
+        self._client = client
+        if absence := await self._absence():
+            self._progress("waiting", f"{absence}; pods run without it")
         supervisor = Supervisor()
         self._stack.push_async_callback(supervisor.close)
 
@@ -85,18 +99,46 @@ class JoinedNode:
         await self._node.start()
         self._progress("node", f"{plan.name} on {plan.runtime}, {plan.address}")
 
-    async def ready(self, stop: asyncio.Event) -> bool:
-        """Wait until the node is Ready and can be called, ``stop``, or too long; return whether it is."""
+    async def ready(self, stop: asyncio.Event) -> str:
+        """Wait until the node is Ready and can be called, ``stop``, or too long.
+
+        Return why it is not Ready; empty if it is.
+        """
         ready, stopped = asyncio.create_task(self._all_ready()), asyncio.create_task(stop.wait())
-        watched = [ready, stopped, *self._running()]
-        await asyncio.wait(watched, timeout=READY_SECONDS, return_when=asyncio.FIRST_COMPLETED)
-        self._raise_failure()
-        stopped.cancel()
-        if not ready.done():
-            ready.cancel()
-            return False
-        self._progress("ready", self._settings.node_name)
-        return True
+        absent = asyncio.create_task(self._absent())
+        watched = [ready, stopped, absent, *self._running()]
+        try:
+            await asyncio.wait(watched, timeout=READY_SECONDS, return_when=asyncio.FIRST_COMPLETED)
+            self._raise_failure()
+            if not ready.done():
+                return absent.result() if absent.done() else NOT_READY
+            self._progress("ready", self._settings.node_name)
+            return ""
+        finally:
+            for task in (ready, stopped, absent):
+                task.cancel()
+
+    async def _absent(self) -> str:
+        """Wait until the API server has not answered for a while; return what happened instead."""
+        answered = clock.monotonic()
+        while True:
+            absence = await self._absence()
+            if not absence:
+                answered = clock.monotonic()
+            elif clock.monotonic() >= answered + ABSENT_SECONDS:
+                return absence
+            await clock.sleep(LOOK_SECONDS)
+
+    async def _absence(self) -> str:
+        """Return why the API server cannot be reached; empty if it answers."""
+        try:
+            async with asyncio.timeout(ANSWER_SECONDS):
+                await self._client.get(ApiNode, self._settings.node_name)
+        except ApiError:
+            pass  # it answers
+        except (Unreachable, TimeoutError) as error:
+            return f"the API server {self._settings.server} does not answer ({error or 'silence'})"
+        return ""
 
     async def _all_ready(self) -> None:
         await self._node.ready()
