@@ -25,7 +25,8 @@ import msgspec
 
 from bench.harness import BenchCluster, Figure, cluster, memory_mib, show
 from podling.cluster.directory import DataDirectory
-from podling.network.dns.launch import Launch, build_of
+from podling.network.dns.build import build_of
+from podling.network.dns.launch import Launch
 from podling.network.dns.link import connect, end_server, start
 from podling.network.dns.listening import bind
 from podling.network.dns.messages import Begin, Complete, Namespaces, Services

@@ -20,7 +20,8 @@ from podling.api.core_v1 import ConfigMap
 from podling.client.base import Client, Key
 from podling.client.informer import Informer
 from podling.network.dns import link as links
-from podling.network.dns.launch import Launch, build_of
+from podling.network.dns.build import build_of
+from podling.network.dns.launch import Launch
 from podling.network.dns.link import Link, NoServer
 from podling.network.dns.listening import Listening, bind
 from podling.network.dns.messages import Configure, Notice, Ping, Pong

@@ -9,7 +9,6 @@ import socket
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from functools import partial
-from pathlib import Path
 
 import msgspec
 
@@ -27,19 +26,20 @@ class Control:
     """Listens on the Unix socket ``control`` in a directory.
 
     Args:
+        directory: a descriptor of the directory.
         hello: what each connection begins with, beside ``sockets``.
         take: takes a frame; raises ``msgspec.MsgspecError`` for one that cannot be read.
     """
 
     def __init__(
         self,
-        directory: Path,
+        directory: int,
         hello: Hello,
         sockets: Sequence[socket.socket],
         take: Callable[[bytes], Awaitable[None]],
         tasks: Supervisor,
     ) -> None:
-        self._path = directory / CONTROL
+        self._directory = directory
         self._hello, self._sockets, self._take, self._tasks = hello, sockets, take, tasks
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
         self._inode = 0
@@ -47,18 +47,23 @@ class Control:
 
     def listen(self) -> None:
         """Take the place of an earlier process. Raises ``OSError``."""
-        fresh = self._path.with_suffix(f".{os.getpid()}")
-        fresh.unlink(missing_ok=True)
-        self._listener.bind(str(fresh))
-        self._inode = fresh.stat().st_ino
+        place = self._directory
+        fresh = f"{CONTROL}.{os.getpid()}"
+        with suppress(FileNotFoundError):
+            os.unlink(fresh, dir_fd=place)
+        self._listener.bind(f"/proc/self/fd/{place}/{fresh}")
+        self._inode = os.stat(fresh, dir_fd=place).st_ino
         self._listener.listen(8)
-        fresh.replace(self._path)
+        os.replace(fresh, CONTROL, src_dir_fd=place, dst_dir_fd=place)
+
+    def serve(self) -> None:
+        """Accept connections, in the background."""
         self._tasks.keep_running("dns/control", self._accept)
 
     def is_current(self) -> bool:
         """Return whether the control socket is this process'."""
         try:
-            return self._path.stat().st_ino == self._inode
+            return os.stat(CONTROL, dir_fd=self._directory).st_ino == self._inode
         except OSError:
             return False
 

@@ -123,13 +123,15 @@ def _encode_record(buffer: NameBuffer, record: Record) -> int:
 
 
 def _data(record: Record) -> dnslib.RD:
+    """Return the data as ``dnslib`` has it. Names are given as bytes: text would load the tables of IDNA."""
     match record.data:
         case Srv(priority, weight, port, target):
-            return dnslib.SRV(priority, weight, port, target)
+            return dnslib.SRV(priority, weight, port, target.encode())
         case Soa(primary, mailbox, serial, refresh, retry, expire, minimum):
-            return dnslib.SOA(primary, mailbox, (serial & 0xFFFFFFFF, refresh, retry, expire, minimum))
+            times = (serial & 0xFFFFFFFF, refresh, retry, expire, minimum)
+            return dnslib.SOA(primary.encode(), mailbox.encode(), times)
         case str(name):
-            return {CNAME: dnslib.CNAME, NS: dnslib.NS, PTR: dnslib.PTR}[record.type](name)
+            return {CNAME: dnslib.CNAME, NS: dnslib.NS, PTR: dnslib.PTR}[record.type](name.encode())
         case data:
             return dnslib.TXT([data]) if record.type == TXT else dnslib.RD(data)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Generator, Iterable, Iterator
-from pathlib import Path
+from contextlib import suppress
 
 from podling.network.dns.messages import Frames, Garbage
 
@@ -21,7 +21,7 @@ _READ_BYTES = 256 * 1024
 class Journal:
     """One file of frames. All calls raise ``OSError``."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: str) -> None:
         self._path = path
         self._file = -1
         self._size = 0
@@ -31,7 +31,7 @@ class Journal:
         """Yield every frame's content, in the order in which they were written."""
         frames = Frames()
         try:
-            with self._path.open("rb") as file:
+            with open(self._path, "rb") as file:
                 while data := file.read(_READ_BYTES):
                     yield from frames.feed(data)
         except (FileNotFoundError, Garbage):
@@ -52,13 +52,15 @@ class Journal:
 
         Nothing may be appended between the steps. The earlier journal stays until the last one.
         """
-        fresh = self._path.with_suffix(".new")
+        fresh = f"{self._path}.new"
         size = 0
-        with fresh.open("wb") as file:
+        with suppress(FileNotFoundError):
+            os.unlink(fresh)  # it may be another user's
+        with open(fresh, "wb") as file:
             for each in frames:
                 size += file.write(each)
                 yield
-        fresh.replace(self._path)
+        os.replace(fresh, self._path)
         self.close()
         self._file = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC)
         self._size = self._compact_size = size

@@ -1,15 +1,30 @@
-"""The arguments of the DNS process."""
+"""The command of the DNS process, and its arguments."""
 
 from __future__ import annotations
 
-import hashlib
-from pathlib import Path
+from collections.abc import Iterable
 
 from msgspec import Struct
 
 from podling.network.dns.messages import Endpoint
 
 MODULE = "podling.network.dns.server_process"
+UNUSED = ("ssl", "_hashlib", "typing_extensions")
+"""Modules that ``asyncio``, ``hmac`` and ``msgspec`` import where they exist, and do without where not.
+
+The process needs none of them; they would cost two megabytes on each node.
+"""
+_BEGIN = (
+    "import sys; "
+    f"sys.modules.update(dict.fromkeys({UNUSED!r})); "
+    "sys.path[:0] = sys.argv[2].split(':'); "
+    f"from {MODULE} import main; main(sys.argv[3])"
+)
+
+
+def command(interpreter: str, path: Iterable[str], launch: bytes) -> list[str]:
+    """Return the command that starts the process; ``path`` is where Python finds modules."""
+    return [interpreter, "-I", "-S", "-c", _BEGIN, MODULE, ":".join(filter(None, path)), launch.decode()]
 
 
 class Launch(Struct, frozen=True):
@@ -24,16 +39,3 @@ class Launch(Struct, frozen=True):
     descriptors: tuple[int, ...]
     resolv_conf: str = ""
     """The file with the node's own servers, until the settings name it."""
-
-
-def build_of(*settings: str) -> str:
-    """Return the mark of this code with these settings.
-
-    A process with another build is replaced when the node starts.
-    """
-    digest = hashlib.sha256()
-    for path in sorted(Path(__file__).parent.glob("*.py")):
-        digest.update(f"{path.name} {path.stat().st_size} {path.stat().st_mtime_ns}\n".encode())
-    for each in settings:
-        digest.update(f"{each}\n".encode())
-    return digest.hexdigest()[:16]

@@ -16,7 +16,7 @@ import msgspec
 
 from podling.files import locks
 from podling.network.dns.control import CONTROL
-from podling.network.dns.launch import MODULE, Launch
+from podling.network.dns.launch import MODULE, Launch, command
 from podling.network.dns.listening import Listening
 from podling.network.dns.messages import (
     Frames,
@@ -27,11 +27,11 @@ from podling.network.dns.messages import (
     frame,
     from_server,
 )
+from podling.network.dns.privileges import FLOOD_NICE
+from podling.runtime.monitor.spawn import PR_SET_NO_NEW_PRIVS, prctl
 from podling.runtime.oci import commands
 from podling.runtime.oci.threads import in_thread
 
-NICE = 5
-"""Below the API server and the kubelet: a flood of questions, and its own start, take what they leave."""
 START_SECONDS = 30.0
 CONNECT_SECONDS = 5.0
 _READ_BYTES = 65536
@@ -114,7 +114,7 @@ def _connect(directory: Path) -> Link:
 
 async def start(launch: Launch) -> None:
     """Start a DNS process and wait until it serves. Raises ``NoServer``."""
-    arguments = [sys.executable, "-m", MODULE, msgspec.json.encode(launch).decode()]
+    arguments = command(sys.executable, sys.path, msgspec.json.encode(launch))
     process = await in_thread(lambda: _spawn(arguments, launch), undo=commands.kill_session)
     try:
         async with asyncio.timeout(START_SECONDS):
@@ -129,9 +129,13 @@ async def start(launch: Launch) -> None:
 
 
 def _spawn(arguments: list[str], launch: Launch) -> subprocess.Popen[bytes]:
-    """Start the command with a lower priority, which it inherits from this thread of its own."""
+    """Start the command, which inherits from this thread of its own.
+
+    Its start has a lower priority, and no program that it starts gets more rights than it has.
+    """
     with suppress(OSError):
-        os.setpriority(os.PRIO_PROCESS, 0, NICE)
+        os.setpriority(os.PRIO_PROCESS, 0, FLOOD_NICE)
+    prctl(PR_SET_NO_NEW_PRIVS)
     with open(Path(launch.directory) / "log", "ab") as log:
         return subprocess.Popen(
             arguments,
@@ -141,7 +145,7 @@ def _spawn(arguments: list[str], launch: Launch) -> subprocess.Popen[bytes]:
             pass_fds=launch.descriptors,
             start_new_session=True,
             cwd="/",
-            env=commands.environment({"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}),
+            env=commands.environment({}),
         )
 
 

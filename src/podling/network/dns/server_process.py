@@ -1,6 +1,8 @@
 """The DNS process: it serves the sockets that it inherits, and takes records from the node's process.
 
-    python -m podling.network.dns.server_process '{"directory": ..., ...}'
+The node starts it by ``launch.command``, which leaves out modules that it does not need. The event loop is
+the standard library's: it answers as fast as uvloop here, and needs less memory. So does a path without
+``pathlib``.
 
 The command ends when the process serves, which then belongs to no session, terminal or parent. In its
 directory it has a control socket, a journal and a log. It ends by SIGTERM, and by itself when another process
@@ -16,13 +18,12 @@ import os
 import resource
 import signal
 import socket
-import sys
 from contextlib import suppress
-from pathlib import Path
 
 import msgspec
 
 from podling import clock
+from podling.network.dns import privileges
 from podling.network.dns.answer_cache import DENIAL, SUCCESS
 from podling.network.dns.control import Control
 from podling.network.dns.forwarder import Forwarder
@@ -31,6 +32,7 @@ from podling.network.dns.launch import Launch
 from podling.network.dns.messages import CONNECTIONS, DATAGRAMS, Hello, Notice, to_server
 from podling.network.dns.metrics import Metrics
 from podling.network.dns.metrics_page import Sizes, page
+from podling.network.dns.privileges import Priority
 from podling.network.dns.resolver import Resolver
 from podling.network.dns.server import DnsServer
 from podling.network.dns.service_index import ServiceIndex
@@ -57,7 +59,9 @@ class ServerProcess:
 
     def __init__(self, launch: Launch) -> None:
         self._launch = launch
-        self._directory = Path(launch.directory)
+        self._directory = os.open(launch.directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        os.fchmod(self._directory, 0o711)  # the process still looks at its control socket as another user
+        self._own_files = privileges.own_directory(f"{launch.directory}/records")
         self._sockets = [socket.socket(fileno=each) for each in launch.descriptors]
         self._tasks = Supervisor()
         own = [each for each in launch.endpoints if each.kind == DATAGRAMS]
@@ -70,7 +74,7 @@ class ServerProcess:
         self._server = DnsServer(self._resolver, self._forwarder, metrics, sources, self._tasks)
         self._status = StatusServer(self._page, lambda: self._index.synced, sources)
         self._state = State(self._resolver, self._server.replies, launch.resolv_conf)
-        self._journal = Journal(self._directory / "journal")
+        self._journal = Journal(f"/proc/self/fd/{self._own_files}/journal")
         self._taking = asyncio.Lock()
         hello = Hello(os.getpid(), launch.build, launch.endpoints)
         self._control = Control(self._directory, hello, self._sockets, self._take, self._tasks)
@@ -83,6 +87,8 @@ class ServerProcess:
             with suppress(msgspec.MsgspecError):
                 self._state.apply(to_server.decode(data))
         self._state.follow_resolv_conf()
+        self._control.listen()
+        privileges.drop()
         for _ in self._journal.rewriting(self._state.frames()):
             pass
         for endpoint, found in zip(self._launch.endpoints, self._sockets, strict=True):
@@ -92,12 +98,14 @@ class ServerProcess:
                 await self._server.serve_connections(found.dup())
             else:
                 await self._status.serve(found.dup())
-        self._control.listen()
+        self._control.serve()
         gc.collect()
         gc.freeze()  # nothing that exists now is visited again: such a visit would hold every question up
         os.write(ready, READY)
         os.close(ready)
+        priority = Priority()
         while self._control.is_current() and not await clock.wait_for(ended, FOLLOW_SECONDS):
+            priority.follow(FOLLOW_SECONDS)
             self._state.follow_resolv_conf()
         await self._close()
 
@@ -109,6 +117,8 @@ class ServerProcess:
         self._journal.close()
         for each in self._sockets:
             each.close()
+        os.close(self._own_files)
+        os.close(self._directory)
 
     async def _take(self, data: bytes) -> None:
         """Take a frame from the node's process. Raises ``msgspec.MsgspecError``.
@@ -147,19 +157,17 @@ class ServerProcess:
         return page(metrics, sizes)
 
 
-def main() -> None:
+def main(arguments: str) -> None:
     """Split off, serve, and end with exit code 0; the command that was called ends before, once it serves."""
-    launch = msgspec.json.decode(sys.argv[1], type=Launch)
+    launch = msgspec.json.decode(arguments, type=Launch)
     ready_read, ready_write = os.pipe()
     if os.fork():
         os.close(ready_write)
         began = os.read(ready_read, len(READY)) == READY
         os._exit(0 if began else 1)
     os.close(ready_read)
-    _detach(Path(launch.directory) / "log")
-    import uvloop
-
-    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+    _detach(f"{launch.directory}/log")
+    with asyncio.Runner(loop_factory=asyncio.SelectorEventLoop) as runner:
         runner.run(_run(launch, ready_write))
 
 
@@ -167,15 +175,16 @@ async def _run(launch: Launch, ready: int) -> None:
     await ServerProcess(launch).run(ready)
 
 
-def _detach(log: Path) -> None:
+def _detach(log: str) -> None:
     """Become a process that no terminal and no parent ends."""
     os.setsid()
+    privileges.allow_priority()
     with suppress(OSError, ValueError):
         _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
         resource.setrlimit(resource.RLIMIT_NOFILE, (min(DESCRIPTORS, hard), hard))
     os.umask(0o077)
     flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT
-    if log.exists() and log.stat().st_size > LOG_BYTES_MAX:
+    if os.path.exists(log) and os.stat(log).st_size > LOG_BYTES_MAX:
         flags |= os.O_TRUNC
     nothing, errors = os.open(os.devnull, os.O_RDWR), os.open(log, flags, 0o600)
     for number, descriptor in enumerate((nothing, nothing, errors)):
@@ -183,7 +192,3 @@ def _detach(log: Path) -> None:
     for number in (signal.SIGINT, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
     logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s", level=logging.INFO)
-
-
-if __name__ == "__main__":
-    main()

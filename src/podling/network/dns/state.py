@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 
 from podling import clock
 from podling.network.dns.messages import (
@@ -113,6 +112,7 @@ def read_servers(path: str) -> tuple[Server, ...]:
     if not path:
         return ()
     try:
-        return servers_in(Path(path).read_text(errors="replace"))
+        with open(path, errors="replace") as file:
+            return servers_in(file.read())
     except OSError:
         return ()

@@ -20,14 +20,15 @@ from podling.api.meta_v1 import ObjectMeta
 from podling.client.base import Client, Unreachable
 from podling.client.informer_factory import InformerFactory
 from podling.files.locks import is_alive
+from podling.network.dns.answers import NOERROR, SERVFAIL
 from podling.network.dns.cluster_dns import ClusterDns, DnsPlan
 from podling.network.dns.link import NoServer, connect, end_server
 from podling.network.dns.listening import Listening
-from podling.network.dns.messages import DATAGRAMS
+from podling.network.dns.messages import DATAGRAMS, STATUS
 from podling.network.dns.record_feed import RecordFeed
 from podling.supervisor import Supervisor
 from podling.testing import ControlPlane
-from tests.support.dns_messages import answers, question
+from tests.support.dns_messages import answers, question, read
 
 pytestmark = pytest.mark.asyncio(loop_factories=["real"])
 
@@ -61,19 +62,28 @@ class NodeProcess:
 
     async def ask(self, name: str, seconds: float = 5.0) -> list[str]:
         """Return the addresses in the first answer to one question, which is sent once."""
-        loop = asyncio.get_running_loop()
+        return [each.split()[-1] for each in answers(await self.send(question(name), seconds))]
+
+    async def send(self, data: bytes, seconds: float = 5.0) -> bytes:
+        """Return the first answer to a packet, which is sent once."""
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as client:
             client.setblocking(False)
             client.connect((self.plan.ips[0], self.port))
-            client.send(question(name))
+            client.send(data)
             async with asyncio.timeout(seconds):
-                return [each.split()[-1] for each in answers(await loop.sock_recv(client, 4096))]
+                return await asyncio.get_running_loop().sock_recv(client, 4096)
 
     async def pid(self) -> int:
         link = await connect(self.plan.directory)
         link.close()
         link.listening.close()
         return link.hello.pid
+
+    async def pid_or_none(self) -> int | None:
+        try:
+            return await self.pid()
+        except NoServer:
+            return None
 
 
 async def until(condition: Callable[[], object], seconds: float = 15.0) -> None:
@@ -221,3 +231,84 @@ async def test_end_leaves_no_process(node: NodeProcess, plan: DnsPlan) -> None:
     with pytest.raises(NoServer):
         await connect(plan.directory)
     end_server(plan.directory)
+
+
+def status_of(pid: int) -> dict[str, str]:
+    rows = Path(f"/proc/{pid}/status").read_text().splitlines()
+    return {name: " ".join(value.split()) for name, _, value in (row.partition(":") for row in rows)}
+
+
+def maps_of(pid: int) -> str:
+    return Path(f"/proc/{pid}/maps").read_text()
+
+
+@pytest.mark.root
+async def test_process_has_no_privileges(cluster: ControlPlane, node: NodeProcess, plan: DnsPlan) -> None:
+    """It keeps its sockets and its journal, and is restarted with them; nothing else is left to it."""
+    for ip in ("10.96.0.8", "10.96.0.9"):
+        pid = await node.pid()
+        status = status_of(pid)
+        assert {status["Uid"], status["Gid"]} == {"65534 65534 65534 65534"}
+        assert status["Groups"] == ""
+        assert {int(status[name], 16) for name in ("CapEff", "CapPrm", "CapInh", "CapAmb")} == {0}
+        assert status["NoNewPrivs"] == "1"
+        assert os.readlink(f"/proc/{pid}/cwd") == "/"
+        for path in (plan.directory, plan.directory / "control", plan.directory / "log"):
+            assert path.stat().st_uid == 0, "it cannot put anything in the place of what the node connects to"
+        assert (plan.directory / "records").stat().st_mode & 0o777 == 0o700
+        await put_service(cluster.client, ip, f"web-{ip[-1]}")
+        await until_answer(node, [ip], f"web-{ip[-1]}.{WEB.partition('.')[2]}")
+        os.kill(pid, signal.SIGKILL)
+        async with asyncio.timeout(15):
+            while await node.pid_or_none() in (None, pid):
+                await clock.sleep(0.05)
+    await until_answer(node, ["10.96.0.7"])
+
+
+async def test_process_leaves_out_what_costs_memory(node: NodeProcess) -> None:
+    mapped = maps_of(await node.pid())
+    assert "msgspec" in mapped
+    for library in ("libcrypto", "libssl", "uvloop"):
+        assert library not in mapped
+
+
+async def test_process_imports_nothing_without_privileges(
+    cluster: ControlPlane, node: NodeProcess, plan: DnsPlan
+) -> None:
+    """Python's modules may belong to a user whose files it cannot read any more."""
+    names = {
+        WEB: "A SOA TXT",
+        "cluster.local": "SOA NS",
+        "dns-version.cluster.local": "TXT",
+        f"_http._tcp.{WEB}": "SRV",
+        "7.0.96.10.in-addr.arpa": "PTR",
+        f"far.{WEB.partition('.')[2]}": "CNAME A",
+        "elsewhere.example": "A",
+    }
+    spec = ServiceSpec(type="ExternalName", external_name="elsewhere.example")
+    await cluster.client.create(Service(metadata=ObjectMeta(name="far", namespace="default"), spec=spec))
+    await until_answer(node, ["elsewhere.example."], f"far.{WEB.partition('.')[2]}")
+    for name, kinds in names.items():
+        for kind in kinds.split():
+            response = await node.send(question(name, kind))
+            assert read(response).header.rcode == (SERVFAIL if name == "elsewhere.example" else NOERROR)
+    link = await connect(plan.directory)
+    link.close()
+    page = await fetch(plan.ips[0], link.listening.port(STATUS), "/metrics")
+    link.listening.close()
+    assert b"coredns_dns_requests_total{" in page
+    assert b"coredns_panics_total 0.0" in page
+    assert "Traceback" not in log_of(plan)
+
+
+def log_of(plan: DnsPlan) -> str:
+    return (plan.directory / "log").read_text()
+
+
+async def fetch(ip: str, port: int, path: str) -> bytes:
+    reader, writer = await asyncio.open_connection(ip, port)
+    writer.write(f"GET {path} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+    found = await reader.read()
+    writer.close()
+    await writer.wait_closed()
+    return found

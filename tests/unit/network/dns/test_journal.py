@@ -25,43 +25,43 @@ def path(tmp_path: Path) -> Path:
 
 
 def test_new_journal_is_empty(path: Path) -> None:
-    assert messages(Journal(path)) == []
+    assert messages(Journal(str(path))) == []
 
 
 def test_appended_frames_follow_those_it_began_with(path: Path) -> None:
-    journal = Journal(path)
+    journal = Journal(str(path))
     rewrite(journal, [frame(Begin())])
     journal.append(frame(Namespaces(("a",))))
     journal.append(frame(Complete()))
     journal.close()
-    assert messages(Journal(path)) == [Begin(), Namespaces(("a",)), Complete()]
+    assert messages(Journal(str(path))) == [Begin(), Namespaces(("a",)), Complete()]
 
 
 @pytest.mark.parametrize("cut", [1, 3, 5])
 def test_unfinished_frame_is_ignored(path: Path, cut: int) -> None:
     path.write_bytes(frame(Namespaces(("a",))) + frame(Complete())[:-cut])
-    assert messages(Journal(path)) == [Namespaces(("a",))]
+    assert messages(Journal(str(path))) == [Namespaces(("a",))]
 
 
 def test_journal_of_something_else_is_ignored(path: Path) -> None:
     path.write_bytes(b"\xff" * 100)
-    assert messages(Journal(path)) == []
+    assert messages(Journal(str(path))) == []
 
 
 def test_interrupted_rewriting_leaves_the_earlier_journal(path: Path) -> None:
-    journal = Journal(path)
+    journal = Journal(str(path))
     rewrite(journal, [frame(Begin())])
     steps = journal.rewriting([frame(Complete()), frame(Complete())])
     next(steps)
-    assert messages(Journal(path)) == [Begin()]
+    assert messages(Journal(str(path))) == [Begin()]
     steps.close()
     journal.append(frame(Namespaces(("a",))))
     journal.close()
-    assert messages(Journal(path)) == [Begin(), Namespaces(("a",))]
+    assert messages(Journal(str(path))) == [Begin(), Namespaces(("a",))]
 
 
 def test_journal_becomes_too_long(path: Path) -> None:
-    journal = Journal(path)
+    journal = Journal(str(path))
     rewrite(journal, [])
     lengths = []
     while path.stat().st_size <= SLACK_BYTES:
