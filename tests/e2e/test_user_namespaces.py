@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import shutil
 import stat
@@ -12,6 +13,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from podling.kubelet.containers.security import DEFAULT_MASKED_PATHS, DEFAULT_READONLY_PATHS
 from podling.runtime.base import (
     IdRange,
     Mount,
@@ -299,3 +301,40 @@ async def test_default_image_of_the_machine_works(here: Node) -> None:
 async def test_status_names_the_feature(here: Node) -> None:
     handlers = (await here.runtime.status()).handlers
     assert {(each.name, each.user_namespaces) for each in handlers} >= {("", True)}
+
+
+async def test_seccomp_profile_of_the_node_is_enforced(here: Node, tmp_path: Path) -> None:
+    """``seccompProfile.type: Localhost``, in pods with and without users of their own."""
+    profile = tmp_path / "profile.json"
+    refused = {"names": ["mkdir", "mkdirat"], "action": "SCMP_ACT_ERRNO"}
+    profile.write_text(json.dumps({"defaultAction": "SCMP_ACT_ALLOW", "syscalls": [refused]}))
+    security = Security(seccomp=f"localhost/{profile}")
+    for sandbox in (await pod(here), await here.pod()):
+        script = "grep ^Seccomp: /proc/self/status; mkdir /made 2>&1"
+        ended, said = await here.finish(sandbox, "sh", "-c", script, security=security)
+        assert ended.exit_code != 0
+        assert said.split()[:2] == ["Seccomp:", "2"]
+        assert "Operation not permitted" in said
+
+
+async def test_proc_is_masked_unless_the_pod_says_otherwise(here: Node) -> None:
+    """``procMount: Unmasked`` covers nothing of ``/proc``, whose settings still belong to the node's root."""
+    sandbox = await pod(here)
+    covers = "grep -c ' /proc/' /proc/self/mountinfo; true"
+    masked = Security(masked_paths=DEFAULT_MASKED_PATHS, readonly_paths=DEFAULT_READONLY_PATHS)
+    container = await here.run(sandbox, security=masked)
+    assert int(await shell(here, container, covers)) > 5
+    unmasked = await here.run(sandbox, name="unmasked")
+    assert await shell(here, unmasked, covers) == "0\n"
+    for one in (container, unmasked):
+        refused = await here.exec(one, "sh", "-c", "echo 1 > /proc/sys/kernel/core_pattern")
+        assert refused.code != 0
+
+
+async def test_sysctls_of_the_machine_are_never_set(here: Node) -> None:
+    """The runtime writes as the node's root, so it looks at the names itself."""
+    shared = NamespaceOptions(host_network=True)
+    for options, name in ((NamespaceOptions(users=USERS), "vm.swappiness"), (shared, "net.core.somaxconn")):
+        with pytest.raises(RuntimeFailure, match=f'sysctl "{name}" is not in a separate kernel namespace'):
+            await here.pod(namespaces=options, sysctls={name: "1"})
+    assert here.traces() == []

@@ -7,36 +7,20 @@ that does not fit is failed, not moved: its controller creates another. Only the
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
 from podling.api.core_v1 import Node, NodeSelectorTerm, Pod
 from podling.kubelet.config import KubeletConfig
 from podling.kubelet.pod_spec import containers_with_kind
+from podling.kubelet.pods.sysctls import forbidden_sysctl
 from podling.kubelet.status.status import Verdict
 from podling.machinery.pods import is_sidecar, is_static, pod_requests
 from podling.machinery.quantity import Quantity, parse, value
 from podling.machinery.resource_names import is_extended
 from podling.machinery.selectors import SelectorError, from_node_selector_requirements
 from podling.machinery.tolerations import tolerates
-
-SAFE_SYSCTLS = frozenset(
-    {
-        "kernel.shm_rmid_forced",
-        "net.ipv4.ip_local_port_range",
-        "net.ipv4.ip_local_reserved_ports",
-        "net.ipv4.ip_unprivileged_port_start",
-        "net.ipv4.ping_group_range",
-        "net.ipv4.tcp_fin_timeout",
-        "net.ipv4.tcp_keepalive_intvl",
-        "net.ipv4.tcp_keepalive_probes",
-        "net.ipv4.tcp_keepalive_time",
-        "net.ipv4.tcp_rmem",
-        "net.ipv4.tcp_syncookies",
-        "net.ipv4.tcp_wmem",
-    }
-)
 
 
 class Waiting(Struct, frozen=True):
@@ -78,18 +62,17 @@ Problem = tuple[str, str] | None
 
 
 def _sysctls(pod: Pod, config: KubeletConfig) -> Problem:
-    context = pod.spec.security_context
-    for sysctl in context.sysctls if context is not None else ():
-        name = sysctl.name.replace("/", ".")
-        if name not in SAFE_SYSCTLS and not _allowed(name, config.allowed_unsafe_sysctls):
-            return "SysctlForbidden", f'forbidden sysctl: "{sysctl.name}" not allowlisted'
+    spec = pod.spec
+    for sysctl in spec.security_context.sysctls if spec.security_context is not None else ():
+        problem = forbidden_sysctl(
+            sysctl.name,
+            config.allowed_unsafe_sysctls,
+            host_network=bool(spec.host_network),
+            host_ipc=bool(spec.host_ipc),
+        )
+        if problem:
+            return "SysctlForbidden", f"forbidden sysctl: {problem}"
     return None
-
-
-def _allowed(name: str, patterns: Iterable[str]) -> bool:
-    return any(
-        name.startswith(pattern[:-1]) if pattern.endswith("*") else name == pattern for pattern in patterns
-    )
 
 
 def _app_armor(pod: Pod) -> Problem:

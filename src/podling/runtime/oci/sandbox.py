@@ -19,6 +19,7 @@ from podling.runtime.base import IdRange, NamespaceOptions, RuntimeFailure
 from podling.runtime.oci import linux
 from podling.runtime.oci.mounting import id_maps
 from podling.runtime.oci.rootfs import unmount_all
+from podling.runtime.sysctl_names import dots_between_parts, namespace_of
 
 SHM_BYTES = 64 << 20
 """The size of a pod's ``/dev/shm``, as the CRI's implementations make it."""
@@ -75,6 +76,7 @@ def make_namespaces(
         if domainname:
             linux.set_domainname(domainname)
     for name, value in sysctls.items():
+        _check_sysctl(name, names)
         _set_sysctl(name, value, options.users)
     if options.users is None:
         for name in names:
@@ -101,6 +103,13 @@ def _enter_owned_namespaces(place: Place, users: IdRange, names: Sequence[str], 
                 linux.setns(descriptor, _FLAGS[name])
             finally:
                 os.close(descriptor)
+
+
+def _check_sysctl(name: str, own: Sequence[str]) -> None:
+    """Raise ``RuntimeFailure`` for a setting of the machine, or of a namespace that the pod shares."""
+    namespace = {"Net": "net", "IPC": "ipc"}.get(namespace_of(dots_between_parts(name)), "")
+    if namespace not in own:
+        raise RuntimeFailure(f'sysctl "{name}" is not in a separate kernel namespace')
 
 
 def _set_sysctl(name: str, value: str, users: IdRange | None) -> None:
