@@ -25,6 +25,7 @@ from podling.machinery.errors import is_not_found
 from podling.node.static_pods import complete_static_pod
 from podling.runtime.sim import Scenario, SimRuntime
 from podling.testing import ControlPlane
+from tests.support.simulated_logind import SimulatedLogind
 
 NODE = "node-1"
 
@@ -76,6 +77,7 @@ class SimNode:
         config: KubeletConfig,
         root: Path,
         topology: MachineTopology | None = None,
+        logind: SimulatedLogind | None = None,
     ) -> None:
         self.plane = plane
         self.client = plane.client
@@ -86,6 +88,8 @@ class SimNode:
         self.deps = KubeletDeps(
             own, self.runtime, self.recorder, root, NODE, config, complete_static_pod, topology
         )
+        if logind is not None:
+            self.deps = structs.replace(self.deps, connect_logind=logind.connect)
         self.kubelet = Kubelet(self.deps)
         self._task: asyncio.Task[None] | None = None
 
@@ -163,6 +167,7 @@ async def sim_node(
     config: KubeletConfig | None = None,
     runtime: SimRuntime | None = None,
     topology: MachineTopology | None = None,
+    logind: SimulatedLogind | None = None,
 ) -> AsyncIterator[SimNode]:
     """Run a Ready node until the block ends. ``runtime`` is its machine, if not one of ``scenario``."""
     chosen = config or KubeletConfig(
@@ -171,7 +176,7 @@ async def sim_node(
         cluster_dns=("10.96.0.10",),
         write_files=False,
     )
-    node = SimNode(plane, runtime or SimRuntime(scenario), chosen, root, topology)
+    node = SimNode(plane, runtime or SimRuntime(scenario), chosen, root, topology, logind)
     events = asyncio.create_task(node.recorder.run())
     faults = Faults()
     logging.getLogger("podling.kubelet").addHandler(faults)

@@ -11,6 +11,7 @@ from pathlib import Path
 from msgspec import Struct, field
 
 from podling.api.core_v1 import Taint
+from podling.kubelet.configuration.types import PriorityGracePeriod
 
 
 class MemoryReservation(Struct, frozen=True):
@@ -135,6 +136,14 @@ class KubeletConfig(Struct, frozen=True, kw_only=True):
     eviction_soft_grace_period: Mapping[str, float] = field(default_factory=dict)
     eviction_max_pod_grace_period: int = 0
     eviction_pressure_transition_period: float = 300.0
+
+    # The node's own end.
+    shutdown_grace_period: float = 0.0
+    """The time by which pods delay a shutdown of the machine; 0: not at all."""
+    shutdown_grace_period_critical_pods: float = 0.0
+    """The part of it that is reserved for critical pods, which end last."""
+    shutdown_grace_period_by_pod_priority: tuple[PriorityGracePeriod, ...] = ()
+    """The same for more groups, in place of both."""
 
     # Name resolution inside pods.
     cluster_dns: tuple[str, ...] = ()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Protocol
 
@@ -12,6 +12,7 @@ from podling.api.core_v1 import Pod
 from podling.client.base import Client
 from podling.client.events import Regarding
 from podling.kubelet.config import KubeletConfig
+from podling.kubelet.shutdown.logind import Logind, connect_logind
 from podling.kubelet.topology.machine_topology import MachineTopology
 from podling.runtime.base import Runtime
 
@@ -37,3 +38,5 @@ class KubeletDeps(Struct, frozen=True):
     """Returns a static pod with the API's defaults. Raises ``ValueError`` if the API would refuse it."""
     topology: MachineTopology | None = None
     """The node's CPUs and NUMA nodes; None: the machine's own."""
+    connect_logind: Callable[[], Awaitable[Logind]] = connect_logind
+    """Returns the machine's login manager, whose shutdowns the kubelet delays. Raises ``LogindFailure``."""

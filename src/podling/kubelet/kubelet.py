@@ -53,6 +53,7 @@ from podling.kubelet.pods.resizer import Resizer
 from podling.kubelet.pods.static_pods import StaticPods
 from podling.kubelet.probes.prober import Prober
 from podling.kubelet.reference_watches import ReferenceWatches
+from podling.kubelet.shutdown.shutdown_manager import ShutdownManager
 from podling.kubelet.status.status import Verdict
 from podling.kubelet.status.status_manager import StatusManager
 from podling.kubelet.timed_runtime import TimedRuntime
@@ -87,7 +88,12 @@ class Kubelet:
         self._directories = Directories(deps.root_dir)
         self._health = NodeHealth()
         self._agent = NodeAgent(deps, self._machine, self._hostname, self._current_health)
-        self._workers = PodWorkers(config, lambda: self._agent.node, lambda: self._eviction.conditions)
+        self._workers = PodWorkers(
+            config,
+            lambda: self._agent.node,
+            lambda: self._eviction.conditions,
+            lambda: self._shutdown.shutting_down,
+        )
         self._pods: Informer[Pod] = Informer(
             deps.client, Pod, field_selector=f"spec.nodeName={deps.node_name}"
         )
@@ -125,6 +131,14 @@ class Kubelet:
         )
         self._eviction = EvictionManager(
             self._services, self._images, self._workers, lambda: self._agent.node, self._agent.request_report
+        )
+        self._shutdown = ShutdownManager(
+            config,
+            deps.connect_logind,
+            self._workers,
+            lambda: self._agent.node,
+            deps.recorder,
+            self._agent.request_report,
         )
         directory = config.static_pod_path
         self._static = (
@@ -209,6 +223,8 @@ class Kubelet:
         tasks["kubelet/mirrors"] = self._keep_mirrors
         if self._assignments.is_active:
             tasks["kubelet/cpusets"] = self._cpusets.run
+        if self._shutdown.is_enabled:
+            tasks["kubelet/shutdown"] = self._shutdown.run
         if self._static is not None:
             tasks["kubelet/static"] = self._static.run
         return tasks
@@ -241,6 +257,7 @@ class Kubelet:
             memory_pressure=MEMORY_PRESSURE in pressures,
             disk_pressure=DISK_PRESSURE in pressures,
             pid_pressure=PID_PRESSURE in pressures,
+            shutting_down=self._shutdown.shutting_down,
         )
 
     async def _check_runtime(self) -> None:

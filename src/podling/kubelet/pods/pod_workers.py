@@ -23,6 +23,7 @@ from podling.kubelet.pods.preemption import PREEMPTED, Candidate, victims
 from podling.kubelet.pods.resize import Pending, resize_refusal
 from podling.kubelet.pods.worker import PodWorker
 from podling.kubelet.pods.worker_state import Syncing
+from podling.kubelet.shutdown.shutdown_plan import REJECTED
 from podling.kubelet.status.status import Verdict
 from podling.machinery.pods import (
     MIRROR_ANNOTATION,
@@ -42,6 +43,7 @@ class PodWorkers(Mapping[str, PodWorker]):
     Args:
         node: returns the node as it is now.
         pressures: returns the node's pressure conditions.
+        shutting_down: returns whether the node shuts down.
     """
 
     def __init__(
@@ -49,10 +51,12 @@ class PodWorkers(Mapping[str, PodWorker]):
         config: KubeletConfig,
         node: Callable[[], Node],
         pressures: Callable[[], frozenset[str]],
+        shutting_down: Callable[[], bool],
     ) -> None:
         self._config = config
         self._node = node
         self._pressures = pressures
+        self._shutting_down = shutting_down
         self._workers: dict[str, PodWorker] = {}
         self._supervisor = Supervisor()
         self._services: PodServices | None = None
@@ -189,6 +193,8 @@ class PodWorkers(Mapping[str, PodWorker]):
 
     def admit(self, pod: Pod) -> Verdict | Waiting | None:
         """Return None if the node admits ``pod``, else the reason, or that preempted pods must end first."""
+        if self._shutting_down():
+            return REJECTED
         pressed = pressure_refusal(pod, self._pressures())
         if pressed:
             return Verdict("Evicted", f"Pod was rejected: {pressed}")

@@ -1,0 +1,1 @@
+"""Graceful node shutdown: pods end in groups while an inhibitor lock delays the machine's shutdown."""
