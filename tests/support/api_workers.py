@@ -10,6 +10,7 @@ from typing import Any
 
 import aiohttp
 
+from podling.api.core_v1 import Node
 from podling.apiserver.admission.registry import plugins_without_controllers
 from podling.apiserver.app import HttpServer, Serving
 from podling.apiserver.server import ApiServer
@@ -34,6 +35,10 @@ def signing_key() -> bytes:
     return ec.generate_private_key(ec.SECP256R1()).private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )
+
+
+async def nothing_measured(node: Node) -> str:
+    return ""
 
 
 class WorkedServer:
@@ -65,6 +70,7 @@ class WorkedServer:
             self.store, plugins_without_controllers(), signing_key=self.key, static_tokens=TOKENS
         )
         await self.api.start()
+        self.api.serve_resource_metrics(nothing_measured)
         self.api.show_itself()
         self._writing.push_async_callback(self.api.stop)
         self.http = HttpServer(self.api, self.api.authenticator, Serving(port=0, checks=self.api.checks()))
