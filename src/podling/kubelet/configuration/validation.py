@@ -6,10 +6,13 @@ import os.path
 import re
 from collections.abc import Iterable, Iterator
 
+from podling.kubelet.config import KubeletConfig
 from podling.kubelet.configuration.names import json_name
 from podling.kubelet.configuration.types import KubeletConfiguration
+from podling.kubelet.containers.user_ids import IDS_UNIT, blocks
 from podling.machinery.durations import go_duration, seconds_of
 from podling.machinery.feature_gates import GATES, gate_problems, is_enabled
+from podling.runtime.sysctl_names import dots_between_parts, namespace_of
 
 _NOT_NEGATIVE = (
     ("event_burst", "event-burst"),
@@ -32,6 +35,7 @@ _RANGES = (
     ("port", "port", 0, 65535, "1 and 65535"),
     ("read_only_port", "read-only-port", 0, 65535, "0 and 65535"),
 )
+_MAX_PODS = KubeletConfig().max_pods
 _TOPOLOGY_POLICIES = ("none", "best-effort", "restricted", "single-numa-node")
 _ENFORCEMENTS = ("pods", "system-reserved", "system-reserved-compressible", "kube-reserved")
 _ENFORCEMENTS_KUBE = "kube-reserved-compressible"
@@ -54,6 +58,7 @@ def problems(found: KubeletConfiguration) -> list[str]:
         _reserved(found),
         _memory(found),
         _logs(found),
+        _isolation(found),
     )
     return [*gates, *(f"invalid configuration: {text}" for rule in rules for text in rule)]
 
@@ -282,6 +287,22 @@ def _logs(found: KubeletConfiguration) -> Iterator[str]:
         yield f'pod logs path "{folder}" must be absolute path'
     if folder and os.path.normpath(folder) != folder:
         yield f'pod logs path "{folder}" must be normalized'
+
+
+def _isolation(found: KubeletConfiguration) -> Iterator[str]:
+    """Return what upstream's kubelet finds at its start (``pkg/kubelet/userns``, ``pkg/kubelet/sysctl``)."""
+    length = found.user_namespaces.ids_per_pod if found.user_namespaces is not None else None
+    if length is not None:
+        pods = found.max_pods or _MAX_PODS
+        if length <= 0 or length % IDS_UNIT:
+            yield f"kubelet user namespace length {length} is not a multiple of {IDS_UNIT}"
+        elif blocks(length) < pods:
+            yield f"kubelet user assigned IDs are not enough to support {pods} pods"
+    for pattern in found.allowed_unsafe_sysctls:
+        name = dots_between_parts(pattern)
+        if not namespace_of(name.removesuffix("*")):
+            noun = "sysctls" if name.endswith("*") else "sysctl"
+            yield f'the {noun} "{name}" are not known to be namespaced'
 
 
 def _listed(names: Iterable[str]) -> str:

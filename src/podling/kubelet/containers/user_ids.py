@@ -13,6 +13,8 @@ from msgspec import Struct
 
 from podling.runtime.base import IdRange
 
+IDS_UNIT = 65536
+"""The number of a pod's IDs is a multiple of this."""
 _IDS = 1 << 32
 
 
@@ -29,6 +31,11 @@ class _Mappings(Struct, frozen=True, kw_only=True, rename={"uids": "uidMappings"
     gids: tuple[_Mapping, ...]
 
 
+def blocks(count: int) -> int:
+    """Return how many pods a node has IDs for."""
+    return max(0, _IDS // count - 2)
+
+
 def next_block(used: Collection[IdRange], last: int, count: int) -> IdRange | None:
     """Return a block of ``count`` IDs that overlaps none of ``used``; None if all are taken.
 
@@ -40,7 +47,7 @@ def next_block(used: Collection[IdRange], last: int, count: int) -> IdRange | No
         for each in used
         for block in range(each.first // count, (each.first + each.count - 1) // count + 1)
     }
-    last_block = _IDS // count - 2
+    last_block = blocks(count)
     begin = last // count
     for step in range(1, last_block + 1):
         block = (begin + step - 1) % last_block + 1
@@ -70,6 +77,6 @@ def read_mapping(content: bytes, count: int) -> IdRange:
         raise ValueError(f"wrong user namespace length {one.length}")
     if one.host_id % count != 0:
         raise ValueError(f"wrong user namespace offset specified {one.host_id}")
-    if not 0 < one.host_id // count <= _IDS // count - 2:
+    if not 0 < one.host_id // count <= blocks(count):
         raise ValueError(f"id {one.host_id} is out of range")
     return IdRange(first=one.host_id, count=count)

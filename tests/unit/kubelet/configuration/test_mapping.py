@@ -123,6 +123,7 @@ def test_every_field_of_the_kubelet_is_one_of_kubernetes_or_named_here() -> None
         ({"maxParallelImagePulls": 3}, {"max_parallel_image_pulls": 3, "serialize_image_pulls": False}),
         ({"maxParallelImagePulls": 1}, {"max_parallel_image_pulls": 1}),
         ({"podPidsLimit": -5}, {"pod_pids_limit": -1}),
+        ({"userNamespaces": {"idsPerPod": 131072}}, {"user_namespaces_ids_per_pod": 131072}),
         ({"hairpinMode": "hairpin-veth", "rotateCertificates": True}, {}),
         ({"iptablesDropBit": 3, "streamingConnectionIdleTimeout": "2h"}, {}),
     ],

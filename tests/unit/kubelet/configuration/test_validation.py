@@ -66,6 +66,22 @@ CASES: list[tuple[dict[str, Any], str]] = [
         {"cpuCFSQuotaPeriod": "2s"},
         "cpuCFSQuotaPeriod (--cpu-cfs-quota-period) {2s} must be between 1ms and 1sec, inclusive",
     ),
+    *(
+        (
+            {"userNamespaces": {"idsPerPod": length}},
+            f"kubelet user namespace length {length} is not a multiple of 65536",
+        )
+        for length in (0, -65536, 65535, 65537)
+    ),
+    (
+        {"userNamespaces": {"idsPerPod": 65536 * 1024}, "maxPods": 63},
+        "kubelet user assigned IDs are not enough to support 63 pods",
+    ),
+    (
+        {"allowedUnsafeSysctls": ["net.core.*", "kernel.panic"]},
+        'the sysctl "kernel.panic" are not known to be namespaced',
+    ),
+    ({"allowedUnsafeSysctls": ["vm/*"]}, 'the sysctls "vm.*" are not known to be namespaced'),
     (
         {"imageGCHighThresholdPercent": 101},
         "imageGCHighThresholdPercent (--image-gc-high-threshold) 101 must be between 0 and 100, inclusive",
