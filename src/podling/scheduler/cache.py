@@ -17,7 +17,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from podling.api.core_v1 import Node, Taint
+from podling.api.core_v1 import Node, PersistentVolume, PersistentVolumeClaim, Taint
+from podling.api.storage_v1 import StorageClass
 from podling.machinery.quantity import parse
 from podling.machinery.text_cache import cached_by_text
 from podling.scheduler.columns import ResourceColumns
@@ -60,6 +61,9 @@ class Cache:
         self.groups = PodGroups()
         self.workloads = Workloads()
         self.namespace_labels: dict[str, Mapping[str, str]] = {}
+        self.claims: dict[tuple[str, str], PersistentVolumeClaim] = {}
+        self.volumes: dict[str, PersistentVolume] = {}
+        self.storage_classes: dict[str, StorageClass] = {}
         self._pods: dict[str, Placed] = {}
         self._pods_on: list[dict[str, Placed]] = []
         self._ports: dict[tuple[str, int], dict[int, list[str]]] = {}

@@ -1,7 +1,7 @@
 """The default profile: Kubernetes' plugins in Kubernetes' order.
 
-The order of filters decides which reason a node is rejected for. Volume plugins and dynamic resources are
-not among them: they have nothing to look at here.
+The order of filters decides which reason a node is rejected for. Of the volume plugins VolumeBinding is
+among them; the others, and dynamic resources, have nothing to look at here.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from podling.scheduler.plugins.node_resources_fit import NodeResourcesFit
 from podling.scheduler.plugins.node_unschedulable import NodeUnschedulable
 from podling.scheduler.plugins.pod_topology_spread import PodTopologySpread
 from podling.scheduler.plugins.taint_toleration import TaintToleration
+from podling.scheduler.plugins.volume_binding import VolumeBinding
 
 DEFAULT_PLUGINS: tuple[Plugin, ...] = (
     NodeUnschedulable(),
@@ -25,6 +26,7 @@ DEFAULT_PLUGINS: tuple[Plugin, ...] = (
     NodeAffinity(),
     NodePorts(),
     NodeResourcesFit(),
+    VolumeBinding(),
     PodTopologySpread(),
     InterPodAffinity(),
     NodeResourcesBalancedAllocation(),

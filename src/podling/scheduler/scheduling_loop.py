@@ -36,6 +36,7 @@ from podling.scheduler.metrics import BIND, ERROR, POST_FILTER, SchedulerMetrics
 from podling.scheduler.metrics import UNSCHEDULABLE as NOT_SCHEDULED
 from podling.scheduler.plugins import default_binder
 from podling.scheduler.plugins.scheduling_gates import gates
+from podling.scheduler.plugins.volume_binding import VolumeBinding
 from podling.scheduler.podfacts import PodFacts, facts_of
 from podling.scheduler.preemption import Attempt, Refusal, Victims, preempt
 from podling.scheduler.profile import BY_NAME, DEFAULT_PLUGINS
@@ -63,12 +64,12 @@ class SchedulingLoop:
         self._pods = informers.informer(Pod)
         self._nodes = informers.informer(Node)
         self._budgets = informers.informer(PodDisruptionBudget)
-        self._surroundings = Surroundings(self.cache, informers)
+        self._wake = asyncio.Event()
+        self._surroundings = Surroundings(self.cache, informers, self._storage_changed)
         self._reporter = Reporter(client, self._pods)
         self._nominations: dict[str, tuple[PodFacts, str]] = {}
         self._making_room: set[str] = set()
         self._changes = Changes(self.cache, BY_NAME)
-        self._wake = asyncio.Event()
         self._supervisor = Supervisor()
         self._nodes.add_handler(self._node_added, self._node_updated, self._node_deleted)
         self._pods.add_handler(self._pod_added, self._pod_updated, self._pod_deleted)
@@ -267,6 +268,15 @@ class SchedulingLoop:
             if node in changed:
                 self.queue.wake(uid, now, self._changes.label)
         self._changes.offer(self.queue, now)
+
+    def _storage_changed(self, label: str) -> None:
+        """Try the pods again that wait for a claim or a volume: a change may have completed a binding."""
+        now = clock.monotonic()
+        for names, group in self.queue.unschedulable_by():
+            if VolumeBinding.name in names:
+                for waiting in group:
+                    self.queue.wake(waiting.uid, now, label)
+        self._wake.set()
 
     def _note(self, name: str, aspects: Aspect) -> None:
         if aspects:

@@ -1,20 +1,48 @@
-"""Other objects that the scheduler follows: labels of namespaces, selectors of services and workloads."""
+"""Other objects that the scheduler follows: namespaces, services, workloads, claims and their volumes."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, MutableMapping
+from typing import TypeVar
+
 from podling.api.apps_v1 import ReplicaSet, StatefulSet
-from podling.api.core_v1 import Namespace, ReplicationController, Service
+from podling.api.core_v1 import (
+    Namespace,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    ReplicationController,
+    Service,
+)
+from podling.api.storage_v1 import StorageClass
+from podling.client.base import ApiObject
+from podling.client.informer import Informer
 from podling.client.informer_factory import InformerFactory
 from podling.machinery.selectors import from_labels
 from podling.scheduler.cache import Cache
 from podling.scheduler.terms import selector_of
 
+T = TypeVar("T", bound=ApiObject)
+K = TypeVar("K")
+
 
 class Surroundings:
-    """Keeps the cache's namespaces and workloads as the informers say."""
+    """Keeps what the cache holds beside nodes and pods as the informers say.
 
-    def __init__(self, cache: Cache, informers: InformerFactory) -> None:
+    Args:
+        storage_changed: called with Kubernetes' label of a change of claims, volumes or classes.
+    """
+
+    def __init__(
+        self, cache: Cache, informers: InformerFactory, storage_changed: Callable[[str], None]
+    ) -> None:
         self._cache = cache
+        self._storage_changed = storage_changed
+        self._claims = informers.informer(PersistentVolumeClaim)
+        self._volumes = informers.informer(PersistentVolume)
+        self._classes = informers.informer(StorageClass)
+        self._follow(self._claims, cache.claims, _claim_key)
+        self._follow(self._volumes, cache.volumes, _name)
+        self._follow(self._classes, cache.storage_classes, _name)
         self._namespaces = informers.informer(Namespace)
         self._services = informers.informer(Service)
         self._controllers = informers.informer(ReplicationController)
@@ -28,11 +56,27 @@ class Surroundings:
 
     async def synced(self) -> None:
         """Wait until all of it is known."""
+        await self._claims.synced()
+        await self._volumes.synced()
+        await self._classes.synced()
         await self._namespaces.synced()
         await self._services.synced()
         await self._controllers.synced()
         await self._replica_sets.synced()
         await self._stateful_sets.synced()
+
+    def _follow(self, informer: Informer[T], held: MutableMapping[K, T], key: Callable[[T], K]) -> None:
+        kind = informer.kind.__name__
+
+        def put(obj: T, change: str) -> None:
+            held[key(obj)] = obj
+            self._storage_changed(f"{kind}{change}")
+
+        informer.add_handler(
+            lambda obj: put(obj, "Add"),
+            lambda _, new: put(new, "Update"),
+            lambda obj: held.pop(key(obj), None),
+        )
 
     def _namespace(self, namespace: Namespace) -> None:
         self._cache.namespace_labels[namespace.metadata.name or ""] = namespace.metadata.labels
@@ -60,3 +104,11 @@ class Surroundings:
     def _no_owner(self, owner: ReplicationController | ReplicaSet | StatefulSet) -> None:
         key = (owner.kind, owner.metadata.namespace or "", owner.metadata.name or "")
         self._cache.workloads.remove_owner(key)
+
+
+def _name(obj: ApiObject) -> str:
+    return obj.metadata.name or ""
+
+
+def _claim_key(obj: ApiObject) -> tuple[str, str]:
+    return obj.metadata.namespace or "", obj.metadata.name or ""

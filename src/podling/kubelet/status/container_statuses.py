@@ -23,6 +23,7 @@ from podling.api.core_v1 import (
     LinuxContainerUser,
     Pod,
     ResourceRequirements,
+    VolumeMount,
     VolumeMountStatus,
 )
 from podling.clock import seconds_precision
@@ -276,10 +277,15 @@ def _mounts(container: Container) -> tuple[VolumeMountStatus, ...]:
             name=mount.name,
             mount_path=mount.mount_path,
             read_only=mount.read_only,
-            recursive_read_only=(mount.recursive_read_only or "Disabled") if mount.read_only else None,
+            recursive_read_only=_recursive_mode(mount) if mount.read_only else None,
         )
         for mount in container.volume_mounts
     )
+
+
+def _recursive_mode(mount: VolumeMount) -> str:
+    """Return the mode in effect: every runtime with real mounts can make them read-only recursively."""
+    return "Enabled" if mount.recursive_read_only in ("Enabled", "IfPossible") else "Disabled"
 
 
 def _user(observed: Observed) -> ContainerUser | None:
