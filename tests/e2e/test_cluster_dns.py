@@ -152,6 +152,10 @@ def test_kubectl_finds_the_server(dns_cluster: RealCluster) -> None:
     shown = dns_cluster.kubectl("cluster-info")
     assert "CoreDNS is running at https://" in shown.replace("\x1b[0m", "").replace("\x1b[32m", "")
     assert "/api/v1/namespaces/kube-system/services/kube-dns:dns/proxy" in shown
+    service = json.loads(dns_cluster.kubectl("get", "service", "kube-dns", "-n", "kube-system", "-o", "json"))
+    (node,) = json.loads(dns_cluster.kubectl("get", "nodes", "-o", "json"))["items"]
+    made = [each["metadata"]["creationTimestamp"] for each in (service, node)]
+    assert made == sorted(made), "it is there before the first node, so no Ready cluster is without it"
 
 
 def test_figures_are_served_to_pods(dns_cluster: RealCluster) -> None:

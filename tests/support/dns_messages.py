@@ -59,12 +59,12 @@ def reply(query: bytes, *zone: str, rcode: int = 0, authority: str = "", edns: b
 Answerer = Callable[[bytes], list[bytes]]
 
 
-def both_sockets() -> tuple[socket.socket, socket.socket]:
+def both_sockets(port: int = 0) -> tuple[socket.socket, socket.socket]:
     """Return a UDP and a listening TCP socket on the same port of loopback."""
     while True:
         datagrams = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         datagrams.setblocking(False)
-        datagrams.bind(("127.0.0.1", 0))
+        datagrams.bind(("127.0.0.1", port))
         try:
             return datagrams, socket.create_server(datagrams.getsockname())
         except OSError:  # another program has the port for TCP
@@ -77,11 +77,11 @@ class StandIn:
     ``queries`` holds the queries; ``ports`` the ports that they came from.
     """
 
-    def __init__(self, answer: Answerer, over_tcp: Answerer | None = None) -> None:
+    def __init__(self, answer: Answerer, port: int = 0, over_tcp: Answerer | None = None) -> None:
         self._answer, self._over_tcp = answer, over_tcp or answer
         self.queries: list[bytes] = []
         self.ports: list[int] = []
-        self.datagrams, self._listener = both_sockets()
+        self.datagrams, self._listener = both_sockets(port)
         self.port: int = self.datagrams.getsockname()[1]
         self._server: asyncio.Server | None = None
 

@@ -68,16 +68,19 @@ class Driven:
                 waited = step()
             except StopIteration:
                 return
+            if self._fault is not None and isinstance(waited, asyncio.Future):
+                waited.cancel()  # its wait ends, which the loop's selector must learn
             try:
+                yield waited
                 if self._fault is None:
-                    yield waited
                     step = partial(steps.send, None)
                     continue
-            except BaseException as error:  # also what a future failed with: the task throws it here
-                if self._fault is None or not isinstance(error, asyncio.CancelledError):
+            except (asyncio.CancelledError, Exception) as error:
+                if self._fault is None:
                     step = partial(steps.throw, error)
                     continue
-                task.uncancel()
+                if task.cancelling():
+                    task.uncancel()
             fault, self._fault = self._fault, None
             step = partial(steps.throw, fault)
 

@@ -68,7 +68,7 @@ NEEDS_SOCKETS = (
     "network/loopback/tcp.py",
     "node/loopback_networking.py",
 )
-"""Files whose tasks serve sockets of the network; a failure of these is not tried yet."""
+"""Files whose tasks ``tests/unit/network/test_supervised_tasks_of_sockets.py`` runs."""
 
 NEEDS_JOINED_NODE = ("cli/join.py", "cluster/joined/joined_node.py")
 """Files whose tasks ``tests/e2e/test_supervised_tasks_of_joined_nodes.py`` runs."""

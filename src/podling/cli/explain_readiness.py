@@ -52,8 +52,9 @@ def healthy(evidence: Evidence) -> Explanation | None:
 
 
 NO_NAMES = (
-    "If it waits for the name of a Service, it waits for ever: its node has no cluster DNS, and the pod uses "
-    "the machine's resolver (MissingClusterDNS)."
+    "If it waits for the name of a Service, it waits for ever: its node has no cluster DNS server, which "
+    "only nodes with Podling's own pod network have (runtime oci), and the pod uses the machine's resolver "
+    "(MissingClusterDNS)."
 )
 
 

@@ -29,6 +29,7 @@ from podling.apiserver.server import ApiServer
 from podling.cluster.directory import ClusterSettings, DataDirectory
 from podling.cluster.kubeconfig import KubeconfigUnusable, merge_into
 from podling.cluster.start_failure import StartFailure
+from podling.controllers.endpoints.cluster_dns import make_service
 from podling.machinery import cluster_info
 from podling.node.machine import primary_address
 from podling.store.base import Store
@@ -172,6 +173,8 @@ class ServedApi:
         # Pods that are processes reach the server at the loopback address, which no endpoint can have.
         own = LOOPBACK if self.settings.runtime == "process" else primary_address()
         await api.announce(self.settings.advertise_address or own, self.port)
+        if self.settings.runtime == "oci" and not self.settings.cni_conf_dir:
+            await make_service(api.client())  # its nodes have DNS servers
         await api.write_now_or_later("cluster-info", partial(self._publish_information, api))
         recorded = structs.replace(self.settings, port=self.port, identity=self.directory.id)
         self.directory.remember(recorded)

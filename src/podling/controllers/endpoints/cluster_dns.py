@@ -1,13 +1,15 @@
 """The Service ``kube-dns``, and one EndpointSlice for the DNS server of each node.
 
 Nodes state in an annotation where their server listens. Pods query the server of their own node:
-``internalTrafficPolicy`` is Local. The Service is made as soon as one node has a server, and made again when
-it is deleted; a cluster of simulated nodes has none. Its labels are those by which ``kubectl cluster-info``
-finds it.
+``internalTrafficPolicy`` is Local. A cluster whose own nodes have servers makes the Service at its start
+(``make_service``), before a node is Ready; otherwise it is made as soon as one node has a server, and a
+cluster of simulated nodes has none. It is made again when it is deleted. Its labels are those by which
+``kubectl cluster-info`` finds it.
 """
 
 from __future__ import annotations
 
+import logging
 from ipaddress import ip_address, ip_network
 from typing import ClassVar
 
@@ -17,11 +19,13 @@ from msgspec import structs
 from podling.api.core_v1 import Node, Service, ServicePort, ServiceSpec
 from podling.api.discovery_v1 import Endpoint, EndpointConditions, EndpointPort, EndpointSlice
 from podling.api.meta_v1 import ObjectMeta, OwnerReference
-from podling.client.base import Key
+from podling.client.base import Client, Key
 from podling.client.runner import AwaitChange, RequeueAfter
 from podling.controllers.base import Controller, ControllerContext
 from podling.machinery.cluster_dns import ANNOTATION, NAMESPACE, SERVICE, DnsPlace, dns_service_address
 from podling.machinery.errors import ApiError, is_already_exists, is_not_found
+
+logger = logging.getLogger(__name__)
 
 MANAGER = "cluster-dns-controller.podling.dev"
 METRICS_PORT = 9153
@@ -75,7 +79,7 @@ class ClusterDnsController(Controller):
             first = self._services.get(_KUBERNETES)
             if first is None:
                 return RequeueAfter(RETRY_SECONDS)
-            await self._create(service_at(dns_service_address(first.spec.cluster_ip)))
+            await _create(self.client, service_at(dns_service_address(first.spec.cluster_ip)))
         for held in self._slices.values():
             if key.name in _nodes_of(held) and held.metadata.name not in wanted:
                 await self._delete(held)
@@ -86,16 +90,9 @@ class ClusterDnsController(Controller):
     async def _write(self, name: str, wanted: EndpointSlice) -> None:
         held = self._slices.get(Key(NAMESPACE, name))
         if held is None:
-            await self._create(wanted)
+            await _create(self.client, wanted)
         elif (held.endpoints, held.ports) != (wanted.endpoints, wanted.ports):
             await self.client.update(structs.replace(held, endpoints=wanted.endpoints, ports=wanted.ports))
-
-    async def _create(self, wanted: Service | EndpointSlice) -> None:
-        try:
-            await self.client.create(wanted)
-        except ApiError as error:
-            if not is_already_exists(error):
-                raise
 
     async def _delete(self, held: EndpointSlice) -> None:
         try:
@@ -103,6 +100,26 @@ class ClusterDnsController(Controller):
         except ApiError as error:
             if not is_not_found(error):
                 raise
+
+
+async def make_service(client: Client) -> None:
+    """Make the Service ``kube-dns`` of a new cluster, so that it is there before the first node is Ready.
+
+    A failure, such as an address that another Service has, is left to the controller, which tries again.
+    """
+    try:
+        first = await client.get(Service, _KUBERNETES.name, _KUBERNETES.namespace)
+        await _create(client, service_at(dns_service_address(first.spec.cluster_ip)))
+    except (ApiError, ValueError) as error:
+        logger.info("the Service %s cannot be made yet: %s", _SERVICE, error)
+
+
+async def _create(client: Client, wanted: Service | EndpointSlice) -> None:
+    try:
+        await client.create(wanted)
+    except ApiError as error:
+        if not is_already_exists(error):
+            raise
 
 
 def _stated(node: Node) -> str:
@@ -134,7 +151,11 @@ def place_of(node: Node) -> DnsPlace | None:
 
 
 def service_at(cluster_ip: str) -> Service:
-    """Return the Service ``kube-dns``, as kubeadm makes it, for the servers of nodes."""
+    """Return the Service ``kube-dns``, as kubeadm makes it, for the servers of nodes.
+
+    As in kubeadm's manifest (``phases/addons/dns``), it has one address, of the default family, in dual-stack
+    clusters, too: the resolver of a pod needs no second one, and answers have the records of both families.
+    """
     return Service(
         metadata=ObjectMeta(name=SERVICE, namespace=NAMESPACE, labels=LABELS),
         spec=ServiceSpec(

@@ -66,6 +66,9 @@ class _Attempt:
             self._socket.close()
             self.failed = True
             return
+        except BaseException:
+            self._socket.close()
+            raise
         self._loop.add_reader(self._socket, self._read)
 
     def _read(self) -> None:

@@ -8,6 +8,7 @@ answer. A server that leads back to us is found out by a name that only this pro
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Sequence
 from functools import partial
 
@@ -21,8 +22,11 @@ from podling.network.dns.settings import Server
 from podling.network.dns.upstreams import LOOP_SECONDS, Upstream, Upstreams, order
 from podling.supervisor import Supervisor
 
+logger = logging.getLogger(__name__)
+
 CONCURRENT_MAX = 1000
 PROBE_SECONDS = 0.5
+REPORTS_MAX = 20
 LOOP_TYPE = 13
 """HINFO: the type that CoreDNS queries for to find loops."""
 
@@ -47,13 +51,14 @@ class Forwarder:
         self._flights: dict[object, asyncio.Future[Outcome]] = {}
         self._turn = 0
         self._tokens: dict[Labels, Upstream] = {}
+        self._reported: set[object] = set()
 
     def use(self, servers: Sequence[Server]) -> None:
         """From now on only these servers are queried; each is tested for a loop."""
         self._upstreams.keep_only(servers)
         self._tokens.clear()
         for upstream in self._upstreams.of(dict.fromkeys(servers)):
-            self._tasks.run_once("dns/loop", partial(self._test_for_loop, upstream), str(upstream.server))
+            self._tasks.keep_running("dns/loop", partial(self._test_for_loop, upstream), str(upstream.server))
 
     async def forward(self, servers: Sequence[Server], query: Query) -> Outcome:
         """Return the answer of one of ``servers``. Raises ``NoAnswer`` and ``Overload``."""
@@ -75,6 +80,8 @@ class Forwarder:
         try:
             outcome = await self._query(servers, query)
         except Exception as error:
+            if not isinstance(error, NoAnswer):
+                self._report(error)
             flight.set_exception(error if isinstance(error, NoAnswer) else NoAnswer(str(error)))
             flight.exception()  # no client may be waiting any more
         else:
@@ -82,6 +89,14 @@ class Forwarder:
         finally:
             flight.cancel()
             del self._flights[key]
+
+    def _report(self, error: Exception) -> None:
+        """Log a mistake of ours; the same one, which a client may provoke at will, only once."""
+        self._metrics.panics += 1
+        place = _place_of(error)
+        if place not in self._reported and len(self._reported) < REPORTS_MAX:
+            self._reported.add(place)
+            logger.error("a question was not forwarded; this is logged once", exc_info=error)
 
     async def _query(self, servers: Sequence[Server], query: Query) -> Outcome:
         self._turn += 1
@@ -100,7 +115,7 @@ class Forwarder:
         upstream.failures += 1
         if upstream.is_down and not upstream.probing:
             upstream.probing = True
-            self._tasks.run_once("dns/probe", partial(self._probe, upstream), str(server))
+            self._tasks.keep_running("dns/probe", partial(self._probe, upstream), str(server))
 
     async def _probe(self, upstream: Upstream) -> None:
         """Query a silent server for the root's servers until it answers anything."""
@@ -140,10 +155,18 @@ class Forwarder:
         upstream.loops_until = clock.monotonic() + LOOP_SECONDS
         text = f"the name server {upstream.server} leads back to cluster DNS, so it is not queried"
         self._notice("DNSLoop", text)
-        self._tasks.run_once("dns/loop", partial(self._test_again, upstream), str(upstream.server))
+        self._tasks.keep_running("dns/loop", partial(self._test_again, upstream), str(upstream.server))
         return True
 
     async def _test_again(self, upstream: Upstream) -> None:
         await clock.sleep(LOOP_SECONDS - 2)
         if upstream in self._upstreams.all():
             await self._test_for_loop(upstream)
+
+
+def _place_of(error: Exception) -> object:
+    """Return the kind of an error, and the line of code that raised it."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    return type(error), None if trace is None else (trace.tb_frame.f_code, trace.tb_lineno)

@@ -107,7 +107,10 @@ class Resolver:
         return self.zone.lookup_reverse(query.labels, query.type)
 
     async def forward(self, query: Query) -> Resolved:
-        """Query other servers. Fails with SERVFAIL, or REFUSED under too much load."""
+        """Query other servers. Fails with SERVFAIL, or REFUSED under too much load.
+
+        As in CoreDNS, an answer SERVFAIL of a server is cached, and its silence is not.
+        """
         answer = self._cluster(query, TCP_BYTES_MAX)
         try:
             if answer is not None and answer.follow:

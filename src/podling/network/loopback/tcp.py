@@ -60,6 +60,9 @@ class TcpListener:
                 endpoint[1].close()
         except OSError:
             _reset(client[1])  # one side broke off: so does the other
+        except Exception:
+            _reset(client[1])  # an orderly end would let the client take a part for the whole
+            raise
         finally:
             client[1].close()
 

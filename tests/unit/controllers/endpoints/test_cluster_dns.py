@@ -12,7 +12,7 @@ from podling.api.core_v1 import Node, NodeSpec, Service
 from podling.api.discovery_v1 import EndpointSlice
 from podling.api.meta_v1 import ObjectMeta
 from podling.controllers.controller_manager import ControllerManager
-from podling.controllers.endpoints.cluster_dns import ClusterDnsController, place_of
+from podling.controllers.endpoints.cluster_dns import ClusterDnsController, make_service, place_of, service_at
 from podling.machinery.cluster_dns import ANNOTATION, DnsPlace, dns_service_address
 from podling.testing import ControlPlane
 from tests.support.control_loops import running
@@ -65,6 +65,23 @@ async def test_first_server_brings_the_service(cluster: ControlPlane) -> None:
     (endpoint,) = found["kube-dns-a"].endpoints
     assert (endpoint.addresses, endpoint.node_name, endpoint.conditions.ready) == (("10.88.1.1",), "a", True)
     assert [port.port for port in found["kube-dns-a"].ports] == [5353, 5353, 9153]
+
+
+async def test_service_of_a_new_cluster_needs_no_node(cluster: ControlPlane) -> None:
+    await make_service(cluster.client)
+    made = await cluster.client.get(Service, "kube-dns", "kube-system")
+    assert (made.spec.cluster_ips, made.spec.ip_family_policy) == (("10.96.0.10",), "SingleStack")
+    await make_service(cluster.client)
+    assert await cluster.client.get(Service, "kube-dns", "kube-system") == made
+
+
+async def test_taken_address_does_not_stop_a_cluster(cluster: ControlPlane) -> None:
+    other = service_at("10.96.0.10")
+    await cluster.client.create(
+        structs.replace(other, metadata=ObjectMeta(name="other", namespace="default"))
+    )
+    await make_service(cluster.client)
+    assert (await cluster.client.list(Service, "kube-system")).items == ()
 
 
 @pytest.mark.usefixtures("manager")

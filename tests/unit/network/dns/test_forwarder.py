@@ -116,3 +116,23 @@ async def test_server_that_leads_back_is_found_out(forwarding: Forwarding) -> No
         with pytest.raises(NoAnswer):
             await forwarder.forward([place(server)], query_for("alone.example"))
     assert not forwarder.is_loop(("www", "example"))
+
+
+@pytest.mark.usefixtures("failures_expected")
+async def test_mistake_of_ours_is_logged_once(
+    forwarding: Forwarding, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A port that no server can have does not get this far: here it stands for any unexpected exception."""
+    for name in ("a.example", "b.example", "c.example"):
+        with pytest.raises(NoAnswer):
+            await forwarding.forwarder.forward([Server("127.0.0.1", 70_000)], query_for(name))
+    assert forwarding.metrics.panics == 3
+    (record,) = caplog.records
+    assert record.exc_info is not None
+    assert record.exc_info[0] is OverflowError
+
+
+async def test_silence_is_not_logged(forwarding: Forwarding, caplog: pytest.LogCaptureFixture) -> None:
+    with pytest.raises(NoAnswer):
+        await forwarding.forwarder.forward([], query_for())
+    assert (forwarding.metrics.panics, caplog.records) == (0, [])
