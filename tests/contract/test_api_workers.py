@@ -296,6 +296,26 @@ async def test_body_that_comes_after_its_head_is_forwarded_whole(server: WorkedS
     connection.close()
 
 
+async def test_forwarded_write_is_limited_once_by_the_writer(server: WorkedServer) -> None:
+    _, http = await server.worker()
+    session = server.session(http)
+    before = await dispatched(session, ""), await dispatched(session, "?process=writer")
+    for number in range(20):
+        await made(session, MAPS, config_map(f"m{number}"))
+    after = await dispatched(session, ""), await dispatched(session, "?process=writer")
+    metrics_at_both = 2
+    assert after[0] - before[0] <= metrics_at_both
+    assert 20 <= after[1] - before[1] <= 20 + metrics_at_both
+
+
+async def dispatched(session: ClientSession, query: str) -> int:
+    """Return the number of requests to which a process has given seats."""
+    async with session.get(f"/metrics{query}") as answer:
+        lines = (await answer.text()).splitlines()
+    name = "apiserver_flowcontrol_dispatched_requests_total"
+    return sum(int(float(line.rpartition(" ")[2])) for line in lines if line.startswith(name))
+
+
 async def test_documents_of_the_writer_are_served_by_its_name(server: WorkedServer) -> None:
     _, http = await server.worker()
     session = server.session(http)

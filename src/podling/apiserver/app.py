@@ -325,11 +325,15 @@ class HttpServer:
         if verb in WITH_BODIES and not request.content.is_eof() and request.has_small_body:
             self._api.registry.authorize(user, verb, parsed.target)
             await request.read()  # a client that sends slowly is to occupy no seat meanwhile
+        writer = self._writer
+        is_elsewhere = writer is not None and writer.serves(request, verb, parsed.target)
+        if writer is not None and is_elsewhere and (request.has_small_body or not request.body_exists):
+            return await writer.forward(request, user)  # whose priority levels limit it
         wait = self._fairness.begin(request, user, verb, parsed.target, route.flow)
         if wait is not None:
             await wait
-        if self._writer is not None and self._writer.serves(request, verb, parsed.target):
-            return await self._writer.forward(request, user)
+        if writer is not None and is_elsewhere:
+            return await writer.forward(request, user)  # only now, as its body takes memory here
         return await self._objects.serve(request, parsed, verb, user)
 
     def _verb(self, request: HttpRequest, parsed: Parsed) -> str:

@@ -17,7 +17,7 @@ from msgspec import Struct, structs
 
 from podling.machinery import errors
 from podling.machinery.encoding import codec
-from podling.machinery.encoding.custom import NO_SCHEMAS, CustomResource, ObjectSchema
+from podling.machinery.encoding.custom import NO_SCHEMAS, ObjectSchema, is_custom
 from podling.machinery.errors import ApiError
 from podling.store.base import Entry
 from podling.store.large_values import LARGE_BYTES
@@ -110,8 +110,7 @@ def problem(entry: Entry, kind: type[Any], *, keep: bool = False) -> str:
 
 def schemas_of(kind: type[Any]) -> Mapping[str, ObjectSchema] | None:
     """Return the schemas that objects of ``kind`` are completed by; None for a built-in kind."""
-    resource: CustomResource | None = getattr(kind, "custom_resource", None)
-    return None if resource is None else resource.schemas
+    return kind.custom_resource.schemas if is_custom(kind) else None
 
 
 def _is_current(memo: Stored, kind: type[Any]) -> bool:
