@@ -22,7 +22,8 @@ from podling import clock
 from podling.cli.detached import Progress
 from podling.cli.up import _serve
 from podling.cluster.cluster import Cluster
-from podling.cluster.directory import ClusterSettings, DataDirectory
+from podling.cluster.cluster_settings import ClusterSettings
+from podling.cluster.directory import DataDirectory
 from podling.cluster.local_nodes import end_all_containers
 from podling.cluster.relocation import settle
 from tests.e2e.conftest import missing_for_containers

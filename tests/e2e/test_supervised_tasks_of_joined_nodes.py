@@ -25,7 +25,8 @@ from podling.cli.join_tokens import new_token
 from podling.client.base import Client
 from podling.client.http import HttpClient
 from podling.cluster.cluster import Cluster
-from podling.cluster.directory import ClusterSettings, DataDirectory
+from podling.cluster.cluster_settings import ClusterSettings
+from podling.cluster.directory import DataDirectory
 from podling.cluster.joined.identity import NodeIdentity
 from podling.cluster.joined.joined_node import JoinedNode
 from podling.cluster.joined.settings import JoinedSettings

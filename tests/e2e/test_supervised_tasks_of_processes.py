@@ -19,7 +19,8 @@ from podling.api.core_v1 import Namespace
 from podling.client.base import Client, Unreachable
 from podling.client.component_reports import ComponentReports
 from podling.client.local import LocalClient
-from podling.cluster.directory import ClusterSettings, DataDirectory
+from podling.cluster.cluster_settings import ClusterSettings
+from podling.cluster.directory import DataDirectory
 from podling.cluster.processes.part_process import _live
 from podling.cluster.processes.parts import NODE, Part
 from podling.cluster.processes.reports import Alive, Ready, Reporter, ReportReader, Started

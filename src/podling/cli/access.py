@@ -17,7 +17,8 @@ import click
 from podling.cli.common_options import Failure, data_directory_option, require_running
 from podling.client.base import Client, Unreachable
 from podling.client.http import HttpClient
-from podling.cluster.directory import ClusterSettings, DataDirectory
+from podling.cluster.cluster_settings import ClusterSettings
+from podling.cluster.directory import DataDirectory
 from podling.machinery.errors import ApiError, is_already_exists
 
 T = TypeVar("T")

@@ -14,7 +14,9 @@ import click
 
 from podling import clock
 from podling.cli.common_options import Failure
-from podling.cluster.directory import DataDirectory, DirectoryUnusable, open_private
+from podling.cluster.directory import DataDirectory
+from podling.cluster.directory_errors import DirectoryUnusable
+from podling.files.private import open_private
 
 READY_LINE = "ready"
 FAILURE = "failed: "

@@ -10,7 +10,8 @@ import signal
 import click
 
 from podling.cli.common_options import Failure, data_directory_option
-from podling.cluster.directory import DataDirectory, DirectoryInUse
+from podling.cluster.directory import DataDirectory
+from podling.cluster.directory_errors import DirectoryInUse
 
 STOP_SECONDS = 30.0
 """Seconds that the cluster's process may take to end before it is killed; its containers are not affected."""

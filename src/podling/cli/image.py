@@ -11,7 +11,8 @@ import click
 
 from podling.cli.common_options import Failure, data_directory_option
 from podling.cli.image_access import ImageDoor, images_of
-from podling.cluster.directory import DataDirectory, DirectoryInUse, DirectoryUnusable
+from podling.cluster.directory import DataDirectory
+from podling.cluster.directory_errors import DirectoryInUse, DirectoryUnusable
 from podling.runtime.base import Credentials, RuntimeFailure
 
 T = TypeVar("T")

@@ -22,7 +22,8 @@ from podling.cli.common_options import Failure, data_directory_option
 from podling.cli.detached import Progress, detach_command
 from podling.cli.node_start import RUNTIMES, best_runtime, check_runtime, settle_place
 from podling.cli.options.node_options import chosen_node_options, kubelet_config_option, node_options
-from podling.cluster.directory import SETTINGS, DataDirectory, DirectoryInUse, DirectoryUnusable
+from podling.cluster.directory import SETTINGS, DataDirectory
+from podling.cluster.directory_errors import DirectoryInUse, DirectoryUnusable
 from podling.cluster.garbage_collection import begin, settle
 from podling.cluster.identity import Standing
 from podling.cluster.joined import settings as joined_settings

@@ -11,7 +11,8 @@ from podling.cli.common_options import Failure, data_directory_option
 from podling.cli.down import stop_process
 from podling.client.base import Unreachable
 from podling.client.http import HttpClient
-from podling.cluster.directory import DataDirectory, DirectoryInUse
+from podling.cluster.directory import DataDirectory
+from podling.cluster.directory_errors import DirectoryInUse
 from podling.cluster.joined import settings as joined_settings
 from podling.cluster.joined.identity import NodeIdentity
 from podling.cluster.joined.leaving import CannotLeave, drain, remove

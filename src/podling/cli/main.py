@@ -45,7 +45,7 @@ class LazyGroup(click.Group):
     def invoke(self, ctx: click.Context) -> object:
         """Run a command. An unusable data directory is one line of error in every command."""
         from podling.cli.common_options import Failure
-        from podling.cluster.directory import DirectoryUnusable
+        from podling.cluster.directory_errors import DirectoryUnusable
 
         try:
             return super().invoke(ctx)

@@ -28,12 +28,9 @@ from podling.cli.options.cluster_configuration import config_option
 from podling.cli.options.controller_options import chosen_controller_options, controller_options
 from podling.cli.options.network_options import check_ranges, chosen_ranges, network_options
 from podling.cli.options.node_options import chosen_node_options, kubelet_config_option, node_options
-from podling.cluster.directory import (
-    ClusterSettings,
-    DataDirectory,
-    DirectoryInUse,
-    DirectoryUnusable,
-)
+from podling.cluster.cluster_settings import ClusterSettings
+from podling.cluster.directory import DataDirectory
+from podling.cluster.directory_errors import DirectoryInUse, DirectoryUnusable
 from podling.cluster.garbage_collection import begin, settle
 from podling.cluster.own_log import OwnLog
 from podling.node.machine import node_names

@@ -16,9 +16,10 @@ from podling.apiserver.auth.pki import Pki
 from podling.client.local import LocalClient
 from podling.client.request_counts import CountedBackend
 from podling.client.requests import Backend
+from podling.cluster.cluster_settings import ClusterSettings
 from podling.cluster.components import CONTROLLER_MANAGER
 from podling.cluster.control_plane import ControlPlane
-from podling.cluster.directory import ClusterSettings, DataDirectory
+from podling.cluster.directory import DataDirectory
 from podling.cluster.local_nodes import node_plans
 from podling.cluster.served_api import LOOPBACK, Progress, ServedApi
 from podling.cluster.start_failure import start_failures

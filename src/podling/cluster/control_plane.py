@@ -10,8 +10,9 @@ from podling.apiserver.auth.pki import Pki
 from podling.apiserver.auth.signing import RequestSigner
 from podling.client.base import Client
 from podling.client.requests import User
+from podling.cluster.cluster_settings import ClusterSettings
 from podling.cluster.components import Observer, run_components
-from podling.cluster.directory import ClusterSettings, DataDirectory
+from podling.cluster.directory import DataDirectory
 from podling.controllers.enabled_controllers import enabled_names
 from podling.controllers.other_apis import OtherApis
 from podling.controllers.volumes.volume_folders import NoFolders, VolumeFolders

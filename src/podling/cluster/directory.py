@@ -8,42 +8,26 @@ only while the lock is held. Files are readable by the owner only: a user who ca
 
 from __future__ import annotations
 
-import contextlib
-import fcntl
 import hashlib
 import logging
 import os
-import select
-from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import IO
 
 import msgspec
 
-from podling import clock
 from podling.cluster import identity
+from podling.cluster.cluster_settings import ClusterSettings
+from podling.cluster.directory_errors import DirectoryUnusable
+from podling.cluster.directory_lock import DirectoryLock
 from podling.cluster.identity import Identity, Place, Standing
-from podling.controllers.options import ControllerOptions
-from podling.files import locks
-from podling.machinery.network_ranges import (
-    CLUSTER_CIDR,
-    NODE_PORTS,
-    SERVICE_RANGE,
-    VXLAN,
-    NetworkRanges,
-    network_ranges,
-)
-from podling.node.node_options import NodeOptions
+from podling.files.private import replace_file
 
 logger = logging.getLogger(__name__)
 
 SETTINGS = "cluster.json"
 RUNTIMES = ("oci", "process")
 """Runtimes that keep records on disk, in directories of their names."""
-ORPHANS_SECONDS = 10.0
-"""The time that the processes of a killed supervisor, which the kernel kills, may take to end."""
-ORPHANS_LOOK_SECONDS = 0.01
-LOCK_RETRY_TEXT = "stop it first ('podling down --data-dir {path}'), or name another --data-dir"
 
 
 _OWN_FILES = (
@@ -59,63 +43,6 @@ _OWN_FILES = (
 
 _OWN_FOLDERS = frozenset({"pki", "images", "nodes", "volumes", "set-aside", "lost+found"})
 """Folders of a cluster, which may be file systems of their own, and what an empty file system holds."""
-
-
-class DirectoryInUse(Exception):
-    """Another process runs this cluster. ``pid`` is its process id, 0 if unknown."""
-
-    def __init__(self, path: Path, pid: int) -> None:
-        owner = f"process {pid}" if pid else "another process"
-        super().__init__(f"data directory {path} is in use by {owner}; {LOCK_RETRY_TEXT.format(path=path)}")
-        self.pid = pid
-
-
-class DirectoryUnusable(Exception):
-    """The data directory cannot be made or written."""
-
-
-class ClusterSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """Settings that a cluster keeps between runs; command-line options override and replace them."""
-
-    port: int = 0
-    runtime: str = ""
-    runtime_by_default: bool = False
-    """The runtime was not chosen by an option: it was the best that worked at the first start."""
-    nodes: int = 1
-    controllers: str = "*"
-    """The controllers that run, as ``kube-controller-manager --controllers`` takes them."""
-    api_only: bool = False
-    """Run the API server and nothing else."""
-    static_pod_path: str = ""
-    """The directory with the static pods of the first node; empty: none."""
-    processes: str = "one"
-    """``one`` process for all parts, or ``several``."""
-    api_workers: int = 0
-    """Further processes of the API server, which serve reads; 0 for none."""
-    cluster_cidr: str = CLUSTER_CIDR
-    """The ranges of pods' addresses, the default family first."""
-    service_cluster_ip_range: str = SERVICE_RANGE
-    """The ranges of Services' addresses, the default family first."""
-    service_node_port_range: str = NODE_PORTS
-    cni_conf_dir: str = ""
-    """The directory with the machine's CNI configuration; empty: Podling makes the pods' network itself."""
-    network: str = VXLAN
-    """The way of packets to pods of other machines: in tunnels (``vxlan``), or by ``routes``."""
-    node_ip: str = ""
-    """The addresses of the nodes, the primary one first; empty: the machine's own."""
-    advertise_address: str = ""
-    """The address at which other machines reach the API server; empty: they are not to reach it."""
-    hostname_override: str = ""
-    """The name of the first node; empty: the machine's own."""
-    node_options: NodeOptions = msgspec.field(default_factory=NodeOptions)
-    """The options of the nodes' kubelets."""
-    controller_options: ControllerOptions = msgspec.field(default_factory=ControllerOptions)
-    identity: str = ""
-    """The identity of the last run, to name the cluster when ``identity.json`` is lost."""
-
-    def ranges(self) -> NetworkRanges:
-        """Return the address ranges and node ports. Raises ``ValueError`` for a record that was edited."""
-        return network_ranges(self.cluster_cidr, self.service_cluster_ip_range, self.service_node_port_range)
 
 
 class DataDirectory:
@@ -308,78 +235,16 @@ class DataDirectory:
         except OSError as error:
             logger.warning("the cluster's settings could not be recorded: %s", error)
 
-    @contextlib.contextmanager
-    def locked(self) -> Iterator[None]:
+    def locked(self) -> AbstractContextManager[None]:
         """Hold the directory for this process. Raises ``DirectoryInUse`` or ``DirectoryUnusable``."""
-        with open_private(self.path / "lock", "ab") as handle:
-            self._lock(handle)
-            pid_file = self.path / "podling.pid"
-            with contextlib.suppress(OSError), open_private(pid_file, "wb") as file:
-                file.write(
-                    f"{os.getpid()}\n".encode()
-                )  # a full disk must not keep the owner from freeing space
-            try:
-                yield
-            finally:
-                with contextlib.suppress(OSError):
-                    pid_file.unlink(missing_ok=True)
-
-    def _lock(self, handle: IO[bytes]) -> None:
-        """Take the lock. The parts of a cluster whose supervisor was killed hold it for a moment longer."""
-        deadline = clock.monotonic() + ORPHANS_SECONDS
-        while True:
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                return
-            except BlockingIOError:
-                # The kernel goes on to name a holder that has ended.
-                owner = locks.holder_of(handle.fileno()) or self._recorded_pid()
-                if not owner or locks.is_alive(owner) or clock.monotonic() >= deadline:
-                    raise DirectoryInUse(self.path, self._holder(handle)) from None
-            select.select([], [], [], ORPHANS_LOOK_SECONDS)
+        return DirectoryLock(self.path).hold()
 
     def running_pid(self) -> int:
         """Return the process that runs this cluster now, 0 if none does.
 
         Raises ``DirectoryUnusable`` where another user runs it, or another program holds its lock.
         """
-        try:
-            with (self.path / "lock").open("rb") as handle:
-                if locks.holder_of(handle.fileno()):
-                    return self._holder(handle)
-                # The holder may be unknown: only then try the lock, which a concurrent start could meet.
-                if self._recorded_pid():
-                    try:
-                        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
-                    except BlockingIOError:
-                        return self._recorded_pid()
-        except PermissionError as error:
-            raise DirectoryUnusable(f"the cluster at {self.path} belongs to another user") from error
-        except OSError:
-            return 0
-        return 0
-
-    def _holder(self, lock: IO[bytes]) -> int:
-        """Return the process that runs this cluster and holds its lock, 0 if unknown.
-
-        The process id of a killed cluster may belong to anything by now. Raises ``DirectoryUnusable`` where
-        the lock's holder is no cluster: neither has it recorded itself, which it could not on a full disk,
-        nor does it show a data directory in its command line.
-        """
-        holder, recorded = locks.holder_of(lock.fileno()), self._recorded_pid()
-        shown = (argument.startswith("--data-dir") for argument in locks.arguments_of(holder))
-        if holder and holder != recorded and not any(shown):
-            raise DirectoryUnusable(
-                f"data directory {self.path} is locked by process {holder} ({locks.name_of(holder)}), which "
-                "runs no cluster; end it first"
-            )
-        return holder or recorded
-
-    def _recorded_pid(self) -> int:
-        try:
-            return int((self.path / "podling.pid").read_text())
-        except (OSError, ValueError):
-            return 0
+        return DirectoryLock(self.path).running_pid()
 
 
 def _holds_anything(folder: Path) -> bool:
@@ -387,20 +252,3 @@ def _holds_anything(folder: Path) -> bool:
         return any(folder.iterdir())
     except (FileNotFoundError, NotADirectoryError):
         return False
-
-
-def open_private(path: Path, mode: str) -> IO[bytes]:
-    """Open a file for writing that only its owner can read, also where it was readable before."""
-    handle = open(path, mode, opener=lambda name, flags: os.open(name, flags, 0o600))  # noqa: SIM115
-    os.fchmod(handle.fileno(), 0o600)
-    return handle
-
-
-def replace_file(path: Path, content: bytes) -> None:
-    """Put ``content`` in place of a file at once and for good, also when the power fails."""
-    temporary = path.with_name(f"{path.name}.new")
-    with open_private(temporary, "wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    temporary.replace(path)

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from msgspec import structs
 
-from podling.cluster.directory import ClusterSettings, DataDirectory
+from podling.cluster.cluster_settings import ClusterSettings
+from podling.cluster.directory import DataDirectory
 from podling.cluster.identity import Standing
 from podling.cluster.joined import settings as joined_settings
 from podling.controllers.enabled_controllers import enabled_names

@@ -16,7 +16,8 @@ from msgspec import structs
 from podling import ids
 from podling.api.core_v1 import PersistentVolume
 from podling.apiserver.registry.objects import object_of, problem, with_revision
-from podling.cluster.directory import DataDirectory, DirectoryUnusable
+from podling.cluster.directory import DataDirectory
+from podling.cluster.directory_errors import DirectoryUnusable
 from podling.cluster.identity import FILE, Identity, Place, Standing
 from podling.cluster.local_nodes import end_all_containers
 from podling.controllers.volumes.directory_provisioner import PROVISIONER

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from podling.cli.up import chosen_processes
-from podling.cluster.directory import ClusterSettings
+from podling.cluster.cluster_settings import ClusterSettings
 
 
 @pytest.mark.parametrize(

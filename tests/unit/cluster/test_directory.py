@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from podling.cluster.directory import ClusterSettings, DataDirectory, DirectoryInUse, DirectoryUnusable
+from podling.cluster.cluster_settings import ClusterSettings
+from podling.cluster.directory import DataDirectory
+from podling.cluster.directory_errors import DirectoryInUse, DirectoryUnusable
 from tests.support.locks import held_by_another
 
 

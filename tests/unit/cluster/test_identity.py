@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from podling.cluster.directory import DataDirectory, DirectoryUnusable
+from podling.cluster.directory import DataDirectory
+from podling.cluster.directory_errors import DirectoryUnusable
 from podling.cluster.identity import FILE, Identity, Place, Standing, standing
 
 

@@ -9,7 +9,9 @@ import pytest
 
 from podling.api.core_v1 import HostPathVolumeSource, PersistentVolume, PersistentVolumeSpec
 from podling.api.meta_v1 import ObjectMeta
-from podling.cluster.directory import ClusterSettings, DataDirectory, DirectoryUnusable
+from podling.cluster.cluster_settings import ClusterSettings
+from podling.cluster.directory import DataDirectory
+from podling.cluster.directory_errors import DirectoryUnusable
 from podling.cluster.identity import FILE, Standing
 from podling.cluster.local_nodes import end_all_containers
 from podling.cluster.relocation import NEW_IDENTITY, VOLUMES_PREFIX, moved_volume, settle

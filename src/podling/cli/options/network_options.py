@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from podling.cli.common_options import Failure
-from podling.cluster.directory import ClusterSettings
+from podling.cluster.cluster_settings import ClusterSettings
 from podling.machinery.network_ranges import (
     CLUSTER_CIDR,
     MODES,

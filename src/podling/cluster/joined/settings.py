@@ -8,7 +8,9 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from podling.cluster.directory import DataDirectory, DirectoryUnusable, replace_file
+from podling.cluster.directory import DataDirectory
+from podling.cluster.directory_errors import DirectoryUnusable
+from podling.files.private import replace_file
 from podling.machinery.network_ranges import CLUSTER_CIDR, VXLAN, network_ranges
 from podling.node.machine import node_addresses
 from podling.node.node_options import NodeOptions

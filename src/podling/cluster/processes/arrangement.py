@@ -16,7 +16,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from podling import clock
-from podling.cluster.directory import ClusterSettings, DataDirectory
+from podling.cluster.cluster_settings import ClusterSettings
+from podling.cluster.directory import DataDirectory
 from podling.cluster.own_log import CHECK_SECONDS, OwnLog
 from podling.cluster.processes.children import Main
 from podling.cluster.processes.part_process import run_part

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import msgspec
 
-from podling.cluster.directory import open_private
 from podling.cluster.processes.states import Snapshot
+from podling.files.private import open_private
 
 logger = logging.getLogger(__name__)
 

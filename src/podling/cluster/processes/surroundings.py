@@ -9,7 +9,8 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from podling.cluster.directory import ClusterSettings, DataDirectory
+from podling.cluster.cluster_settings import ClusterSettings
+from podling.cluster.directory import DataDirectory
 from podling.cluster.processes.parts import Part
 from podling.cluster.processes.reports import Reporter, Started
 from podling.cluster.processes.state_file import StateFile

@@ -10,7 +10,7 @@ import pytest
 
 from podling.cli.common_options import Failure
 from podling.cli.options.network_options import check_ranges, chosen_ranges, is_own, network_options
-from podling.cluster.directory import ClusterSettings
+from podling.cluster.cluster_settings import ClusterSettings
 from podling.machinery.network_ranges import Route
 
 UP = click.Command("up")
