@@ -20,8 +20,9 @@ from aiohttp import web
 from bench.harness import Figure, show
 from podling.api.core_v1 import Binding, Container, ObjectReference, Pod, PodSpec
 from podling.api.meta_v1 import ObjectMeta
-from podling.apiserver.app import HttpServer, Serving
+from podling.apiserver.app import HttpServer
 from podling.apiserver.server import ApiServer
+from podling.apiserver.serving import Serving
 from podling.client.requests import User
 from podling.sim.loop import run as run_virtual
 from podling.store.memory import MemoryStore

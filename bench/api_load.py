@@ -28,10 +28,11 @@ from bench.harness import Figure, memory_mib, show
 from podling import clock
 from podling.api.core_v1 import Pod
 from podling.apiserver.admission.registry import plugins_without_controllers
-from podling.apiserver.app import HttpServer, Serving, tls_context
+from podling.apiserver.app import HttpServer
 from podling.apiserver.auth.pki import Pki
 from podling.apiserver.registry.objects import Stored
 from podling.apiserver.server import ApiServer
+from podling.apiserver.serving import Serving, tls_context
 from podling.client.base import PatchType
 from podling.client.requests import User
 from podling.cluster.garbage_collection import settle

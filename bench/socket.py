@@ -23,9 +23,10 @@ import uvloop
 from bench.harness import Figure, show
 from podling.api.core_v1 import Binding, ConfigMap, Container, ObjectReference, Pod, PodSpec
 from podling.api.meta_v1 import ObjectMeta
-from podling.apiserver.app import HttpServer, Serving
+from podling.apiserver.app import HttpServer
 from podling.apiserver.auth.pki import Pki
 from podling.apiserver.server import ApiServer
+from podling.apiserver.serving import Serving
 from podling.apiserver.socket.server import SocketServer
 from podling.client.base import Client
 from podling.client.http import HttpClient

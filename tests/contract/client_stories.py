@@ -11,11 +11,12 @@ import pytest
 
 from podling.api.core_v1 import ConfigMap, Container, Pod, PodSpec
 from podling.api.meta_v1 import ObjectMeta
-from podling.apiserver.app import HttpServer, Serving
+from podling.apiserver.app import HttpServer
 from podling.apiserver.auth.authn import Authenticator
 from podling.apiserver.auth.kubeconfig import kubeconfig, write_kubeconfig
 from podling.apiserver.auth.pki import Pki
 from podling.apiserver.auth.tokens import Tokens
+from podling.apiserver.serving import Serving
 from podling.apiserver.socket import store_stream
 from podling.apiserver.socket.server import SocketServer
 from podling.apiserver.workers.inside import InsideServer

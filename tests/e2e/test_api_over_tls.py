@@ -16,8 +16,8 @@ from podling.api.core_v1 import (
     ConfigMap,
 )
 from podling.api.meta_v1 import ObjectMeta
-from podling.apiserver.app import MAX_BODY_BYTES
 from podling.apiserver.auth.pki import Pki
+from podling.apiserver.http.request_ends import MAX_BODY_BYTES
 from tests.support.over_tls import Running, running_over_tls
 
 pytestmark = pytest.mark.e2e

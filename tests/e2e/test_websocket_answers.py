@@ -14,10 +14,11 @@ from aiohttp import web
 
 from podling.api.core_v1 import Container, Node, Pod, PodSpec
 from podling.api.meta_v1 import ObjectMeta
-from podling.apiserver.app import HttpServer, Serving
+from podling.apiserver.app import HttpServer
 from podling.apiserver.http.exchange import HttpRequest
 from podling.apiserver.proxy.streams import Body, StreamRequests
 from podling.apiserver.server import ApiServer
+from podling.apiserver.serving import Serving
 from podling.store.memory import MemoryStore
 from tests.support.served_here import ADMIN, TOKEN
 from tests.support.websocket_frames import client_frame, server_frames

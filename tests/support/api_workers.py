@@ -12,8 +12,9 @@ import aiohttp
 
 from podling.api.core_v1 import Node
 from podling.apiserver.admission.registry import plugins_without_controllers
-from podling.apiserver.app import HttpServer, Serving
+from podling.apiserver.app import HttpServer
 from podling.apiserver.server import ApiServer
+from podling.apiserver.serving import Serving
 from podling.apiserver.socket.server import SocketServer
 from podling.apiserver.workers.inside import InsideServer
 from podling.apiserver.workers.reading_server import ReadingApiServer

@@ -7,8 +7,9 @@ from contextlib import asynccontextmanager
 
 from podling.api.apiextensions_v1 import CustomResourceDefinition
 from podling.apiserver.admission.registry import plugins_without_controllers
-from podling.apiserver.app import HttpServer, Serving
+from podling.apiserver.app import HttpServer
 from podling.apiserver.server import ApiServer
+from podling.apiserver.serving import Serving
 from podling.client.base import Client
 from podling.client.requests import User
 from podling.machinery.encoding.custom import is_established

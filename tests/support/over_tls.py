@@ -10,10 +10,11 @@ from typing import Any
 
 import aiohttp
 
-from podling.apiserver.app import HttpServer, Serving
+from podling.apiserver.app import HttpServer
 from podling.apiserver.auth.pki import KeyPair, Pki
 from podling.apiserver.proxy.streams import HttpsNodeConnector, StreamRequests
 from podling.apiserver.server import ApiServer
+from podling.apiserver.serving import Serving
 from podling.client.requests import User
 from podling.store.memory import MemoryStore
 

@@ -23,8 +23,9 @@ from podling.api.core_v1 import Namespace
 from podling.api.meta_v1 import ObjectMeta
 from podling.api.rbac_v1 import RoleBinding, RoleRef, Subject
 from podling.apiserver.admission.registry import plugins_without_controllers
-from podling.apiserver.app import HttpServer, Serving
+from podling.apiserver.app import HttpServer
 from podling.apiserver.server import ApiServer
+from podling.apiserver.serving import Serving
 from podling.client.requests import User
 from podling.store.memory import MemoryStore
 

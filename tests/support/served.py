@@ -18,11 +18,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from podling.apiserver.app import HttpServer, Serving
+from podling.apiserver.app import HttpServer
 from podling.apiserver.auth.authn import Authenticator
 from podling.apiserver.auth.kubeconfig import kubeconfig, write_kubeconfig
 from podling.apiserver.auth.pki import Pki
 from podling.apiserver.auth.tokens import Tokens
+from podling.apiserver.serving import Serving
 from podling.testing import ControlPlane, memory_cluster
 
 T = TypeVar("T")

@@ -7,8 +7,9 @@ from contextlib import AsyncExitStack
 from itertools import count
 from pathlib import Path
 
-from podling.apiserver.app import HttpServer, Serving
+from podling.apiserver.app import HttpServer
 from podling.apiserver.server import ApiServer
+from podling.apiserver.serving import Serving
 from podling.apiserver.socket.server import SocketServer
 from podling.apiserver.workers.inside import InsideServer
 from podling.apiserver.workers.reading_server import ReadingApiServer

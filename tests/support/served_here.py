@@ -9,8 +9,9 @@ from typing import Any
 import aiohttp
 
 from podling.apiserver.admission.base import Plugin
-from podling.apiserver.app import HttpServer, Serving
+from podling.apiserver.app import HttpServer
 from podling.apiserver.server import ApiServer
+from podling.apiserver.serving import Serving
 from podling.client.requests import User
 from podling.machinery.network_ranges import DEFAULT_RANGES, NetworkRanges
 from podling.store.base import Store

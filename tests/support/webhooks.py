@@ -12,8 +12,8 @@ from typing import Any
 
 from aiohttp import web
 
-from podling.apiserver.app import Serving, tls_context
 from podling.apiserver.auth.pki import Pki
+from podling.apiserver.serving import Serving, tls_context
 from podling.machinery.encoding import codec
 from podling.testing import ControlPlane
 

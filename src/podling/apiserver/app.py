@@ -9,28 +9,23 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import ssl
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from typing import Any, NamedTuple, Protocol, cast
 
 from aiohttp import hdrs, web
-from msgspec import Struct, field
 
 from podling import clock, turns
 from podling.apiserver.aggregation.api_services import External
 from podling.apiserver.aggregation.backend import AGGREGATOR, UNAVAILABLE
 from podling.apiserver.aggregation.local_apis import serve_local
-from podling.apiserver.auth import impersonation, issuer
-from podling.apiserver.auth.authn import ANONYMOUS, Authenticator
+from podling.apiserver.auth import issuer
+from podling.apiserver.auth.authn import Authenticator
 from podling.apiserver.auth.authz import refusal
-from podling.apiserver.auth.pki import KeyPair
 from podling.apiserver.auth.rbac import Attributes
-from podling.apiserver.flowcontrol.dispatcher import TooManyRequests
 from podling.apiserver.flowcontrol.filter import KnownFlow
 from podling.apiserver.flowcontrol.work_estimator import WITH_BODIES
 from podling.apiserver.http.exchange import CACHE_CONTROL, Answer, HttpRequest
-from podling.apiserver.http.forwarded_user import forwarded_user
-from podling.apiserver.http.health import Check, Health
+from podling.apiserver.http.health import Health
 from podling.apiserver.http.metrics import (
     Labels,
     RequestCounts,
@@ -42,71 +37,38 @@ from podling.apiserver.http.metrics import (
 from podling.apiserver.http.nonresource_handlers import Documents
 from podling.apiserver.http.options import flag, time_limit
 from podling.apiserver.http.replies import TEXT, reply, reply_error, reply_text
+from podling.apiserver.http.request_ends import (
+    CLIENT_GONE,
+    MAX_BODY_BYTES,
+    answer_failure,
+    send,
+    send_continue,
+)
 from podling.apiserver.http.request_info import attributes_of
+from podling.apiserver.http.request_users import user_of
 from podling.apiserver.http.resource_handlers import ObjectRequests
 from podling.apiserver.http.resource_paths import Parsed, parse_path, verb_of
 from podling.apiserver.http.websocket_tokens import with_bearer_token
 from podling.apiserver.proxy.streams import StreamRequests
 from podling.apiserver.server import ApiServer
+from podling.apiserver.serving import CONNECTIONS, SHUTDOWN_SECONDS, Serving, tls_context
 from podling.client.requests import Target, User
 from podling.machinery import errors
-from podling.machinery.encoding.jsonscan import TOO_DEEP
 from podling.machinery.errors import ApiError
 from podling.machinery.text_cache import LENGTH_MAX
-from podling.streaming.aiohttp_internals import HttpProcessingError
-from podling.streaming.connection_table import Limits
-from podling.streaming.listener import Listener, Timeouts
-from podling.streaming.shared_socket import SharedSocket
+from podling.streaming.listener import Listener
 
 log = logging.getLogger(__name__)
-_connection_log = logging.getLogger(f"{__name__}.connections")
-_connection_log.addFilter(lambda record: not _is_malformed(record))
 
-MAX_BODY_BYTES = 3 * 1024 * 1024
-MAX_LINE_BYTES = 64 * 1024
-"""Selectors make long paths, tokens make long headers."""
 LONG_PATH = 2048
 """To parse a path and a query of this length takes 1 ms."""
-SHUTDOWN_SECONDS = 5.0
 APPLY = "application/apply-patch"
-CLIENT_GONE = 499
-"""Status code in the metrics for a client that disconnected before the answer."""
-CONNECTIONS: dict[str, Any] = {
-    "access_log": None,
-    "logger": _connection_log,
-    "max_line_size": MAX_LINE_BYTES,
-    "max_field_size": MAX_LINE_BYTES,
-}
 ROUTES_MAX = 4096
 """Meanings of requests remembered before remembering starts afresh."""
 TIMED_OUT = "request did not complete within the allotted timeout"
 WRITER = "writer"
 """The process that a client of an API worker names in ``?process=`` for the documents of the writer."""
 STREAMS = ("log", "exec", "attach", "portforward", "proxy")
-
-
-class Serving(Struct, frozen=True):
-    """Address and TLS settings of the server.
-
-    ``client_ca`` signs client certificates. Without ``certificate`` the server uses plain HTTP, which is only
-    for sockets that other processes cannot reach.
-    """
-
-    host: str = "127.0.0.1"
-    also: tuple[str, ...] = ()
-    """Further addresses to listen on."""
-    port: int = 6443
-    certificate: KeyPair | None = None
-    client_ca: KeyPair | None = None
-    checks: Mapping[str, Check] = field(default_factory=dict)
-    ready_checks: Mapping[str, Check] = field(default_factory=dict)
-    """Checks of ``/readyz`` alone."""
-    limits: Limits = field(default_factory=Limits)
-    timeouts: Timeouts = field(default_factory=Timeouts)
-    listening: SharedSocket | None = None
-    """A listening socket that several processes accept from, instead of one of this process."""
-    accepts: bool = True
-    """False where only other processes accept from ``listening``."""
 
 
 class Writer(Protocol):
@@ -245,7 +207,7 @@ class HttpServer:
         counts: RequestCounts | None = None
         try:
             if hdrs.EXPECT in request.headers:
-                await _continue(request)
+                await send_continue(request)
             if hdrs.UPGRADE in request.headers:
                 request = with_bearer_token(request)
             request.received = started
@@ -262,7 +224,7 @@ class HttpServer:
                 counts.begin()
                 response = await self._resource(request, route)
         except Exception as error:
-            response = await _failed(request, error)
+            response = await answer_failure(request, error)
         except asyncio.CancelledError:
             if request.is_late and not request.writer.output_size:
                 request.task.uncancel()
@@ -284,7 +246,7 @@ class HttpServer:
             counts = self._begun(path_labels(request.method, request.path))
         counts.end(response.status, ended - started, terminated=request.is_terminated)
         if type(response) is not Answer and isinstance(response, web.Response) and not response.prepared:
-            await _send(request, response)
+            await send(request, response)
         return response
 
     def _route(self, request: HttpRequest) -> _Route | None:
@@ -317,7 +279,7 @@ class HttpServer:
         streams = parsed.target.subresource in STREAMS
         if "timeout=" in request.query_string and verb != "watch" and not streams:
             _limit_time(request)
-        user = self._user(request)
+        user = user_of(request, self._authenticator, self._api.authorizer)
         if streams:
             if self._streams is None:
                 raise errors.service_unavailable("this server reaches no nodes")
@@ -343,7 +305,7 @@ class HttpServer:
         try:
             return verb_of(request.method, parsed.target, watch=watch and request.method == "GET")
         except ApiError:
-            user, asked = self._user(request), _attributes(request)
+            user, asked = user_of(request, self._authenticator, self._api.authorizer), _attributes(request)
             if self._api.flows.following:
                 self._fairness.classify(request, user, asked)
             self._authorize(user, asked)
@@ -351,7 +313,7 @@ class HttpServer:
 
     async def _authorized(self, request: HttpRequest) -> User:
         """Return the user of a request after a check of its path and method. Raises 401, 403 and 429."""
-        user, asked = self._user(request), _attributes(request)
+        user, asked = user_of(request, self._authenticator, self._api.authorizer), _attributes(request)
         wait = self._fairness.begin_path(request, user, asked)
         if wait is not None:
             await wait
@@ -398,25 +360,6 @@ class HttpServer:
             return await reply(request, page.encode(), media_type=TEXT)
         return await self._documents.serve(request)
 
-    def _user(self, request: HttpRequest) -> User:
-        if request.is_inside:
-            return forwarded_user(request)
-        certificate = _certificate_of(request)
-        authorization = request.headers.get(hdrs.AUTHORIZATION, "")
-        if certificate is None and not authorization:
-            return ANONYMOUS
-        user = self._authenticator.user_of(certificate, authorization)
-        if impersonation.USER not in request.headers:
-            return user
-        return impersonation.impersonated(user, request.headers, self._api.authorizer)
-
-
-async def _continue(request: HttpRequest) -> None:
-    """Send the interim response 100 to a client that waits for it before it sends the body."""
-    if request.headers[hdrs.EXPECT].lower() == "100-continue":
-        await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
-        request.writer.output_size = 0
-
 
 def _labels(request: HttpRequest, verb: str, parsed: Parsed) -> Labels:
     applies = verb == "patch" and request.headers.get(hdrs.CONTENT_TYPE, "").startswith(APPLY)
@@ -431,74 +374,6 @@ def _limit_time(request: HttpRequest) -> None:
         request.timer = asyncio.get_running_loop().call_later(seconds, request.end_late)
 
 
-async def _failed(request: HttpRequest, error: Exception) -> web.StreamResponse:
-    """Return the answer to a request that failed with ``error``."""
-    if isinstance(error, ApiError):
-        return await reply_error(request, error)
-    if isinstance(error, TooManyRequests):
-        request.is_terminated = True
-        if error.delay:
-            await clock.sleep(error.delay)
-        return await reply_text(
-            request, str(error), code=429, headers={"Retry-After": str(error.retry_after)}
-        )
-    if isinstance(error, web.HTTPRequestEntityTooLarge):
-        return await reply_error(request, errors.too_large(f"limit is {MAX_BODY_BYTES}"))
-    if isinstance(error, RecursionError):  # plain data of a request is all here that can be nested deeply
-        return await reply_error(request, errors.bad_request(TOO_DEEP))
-    if request.transport is None or request.transport.is_closing():
-        response = web.Response(status=CLIENT_GONE)
-        response.force_close()
-        return response
-    log.error("%s %s failed", request.method, request.path, exc_info=error)
-    return await reply_error(request, errors.internal(f"{type(error).__name__}: {error}"))
-
-
-async def _send(request: HttpRequest, response: web.Response) -> None:
-    """Send an answer whose body is whole; a client that does not read it in time is cut off."""
-    try:
-        async with asyncio.timeout(request.seconds):
-            await response.prepare(request)
-            await response.write_eof()
-    except (ConnectionError, TimeoutError):
-        request.cut()
-        response.force_close()
-
-
 def _attributes(request: HttpRequest) -> Attributes:
     watch = "watch" in request.query_string and flag(request.query, "watch")
     return attributes_of(request.method, request.path, watch=watch)
-
-
-def _is_malformed(record: logging.LogRecord) -> bool:
-    """Return whether a record is about a request that is no HTTP: its client gets 400, the log nothing."""
-    return record.exc_info is not None and isinstance(record.exc_info[1], HttpProcessingError)
-
-
-def _certificate_of(request: HttpRequest) -> bytes | None:
-    """The client's certificate (DER) as TLS verified it. Raises ``ConnectionError`` after the end of TLS."""
-    transport = request.transport
-    if transport is None or not transport.get_extra_info("peercert"):
-        return None
-    certificate: bytes | None
-    try:
-        certificate = transport.get_extra_info("ssl_object").getpeercert(True)
-    except ValueError as error:  # after an error of TLS there is no session, and so no certificate
-        transport.close()
-        raise ConnectionResetError("the TLS session has ended") from error
-    return certificate
-
-
-def tls_context(serving: Serving) -> ssl.SSLContext | None:
-    """Return a TLS 1.2+ context that requests a client certificate without requiring one."""
-    if serving.certificate is None:
-        return None
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.minimum_version = ssl.TLSVersion.TLSv1_2
-    context.load_cert_chain(serving.certificate.certificate, serving.certificate.key)
-    context.set_alpn_protocols(["http/1.1"])
-    context.num_tickets = 1  # as Go's servers: each ticket is an eighth of the handshake's work
-    if serving.client_ca is not None:
-        context.load_verify_locations(serving.client_ca.certificate)
-        context.verify_mode = ssl.CERT_OPTIONAL
-    return context

@@ -17,7 +17,7 @@ from podling.api.core_v1 import ConfigMap
 from podling.apiserver.admission.base import Plugin
 from podling.apiserver.admission.registry import default_plugins, plugins_without_controllers
 from podling.apiserver.aggregation.authentication import FRONT, publish
-from podling.apiserver.app import HttpServer, Serving
+from podling.apiserver.app import HttpServer
 from podling.apiserver.auth import joining
 from podling.apiserver.auth.kubeconfig import kubeconfig, write_kubeconfig
 from podling.apiserver.auth.pki import Pki
@@ -26,6 +26,7 @@ from podling.apiserver.proxy.node_pages import resource_metrics_of
 from podling.apiserver.proxy.streams import HttpsNodeConnector, StreamRequests
 from podling.apiserver.registry.stored_values import set_aside, undecodable
 from podling.apiserver.server import ApiServer
+from podling.apiserver.serving import Serving
 from podling.cluster.cluster_settings import ClusterSettings
 from podling.cluster.directory import DataDirectory
 from podling.cluster.kubeconfig import KubeconfigUnusable, merge_into

@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 from aiohttp.test_utils import make_mocked_request
 
-from podling.apiserver.app import HttpServer, Serving
+from podling.apiserver.app import HttpServer
 from podling.apiserver.http.exchange import HttpRequest
 from podling.apiserver.server import ApiServer
+from podling.apiserver.serving import Serving
 from podling.store.memory import MemoryStore
 
 

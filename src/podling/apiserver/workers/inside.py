@@ -8,7 +8,8 @@ from pathlib import Path
 
 from aiohttp import web
 
-from podling.apiserver.app import SHUTDOWN_SECONDS, HttpServer
+from podling.apiserver.app import HttpServer
+from podling.apiserver.serving import SHUTDOWN_SECONDS
 from podling.client import unix_sockets
 
 

@@ -9,8 +9,9 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from podling.apiserver.app import HttpServer, Serving
+from podling.apiserver.app import HttpServer
 from podling.apiserver.proxy.streams import NodeConnector, StreamRequests
+from podling.apiserver.serving import Serving
 from podling.apiserver.workers.following import Follower
 from podling.apiserver.workers.forwarding import Forwarding
 from podling.apiserver.workers.reading_server import ReadingApiServer

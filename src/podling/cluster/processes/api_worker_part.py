@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from msgspec import structs
 
 from podling.apiserver.aggregation.authentication import FRONT
-from podling.apiserver.app import Serving
 from podling.apiserver.auth.pki import Pki
 from podling.apiserver.proxy.streams import HttpsNodeConnector
+from podling.apiserver.serving import Serving
 from podling.apiserver.workers.reading_server import ReadingApiServer
 from podling.apiserver.workers.worker import ApiWorker, WriterPlaces
 from podling.cluster.processes.part_checks import part_checks

@@ -20,9 +20,10 @@ from podling.api.discovery_v1 import Endpoint, EndpointConditions, EndpointPort,
 from podling.api.meta_v1 import ObjectMeta
 from podling.apiserver.admission.registry import plugins_without_controllers
 from podling.apiserver.aggregation.backend import without_ours
-from podling.apiserver.app import HttpServer, Serving, tls_context
+from podling.apiserver.app import HttpServer
 from podling.apiserver.auth.pki import Pki
 from podling.apiserver.server import ApiServer
+from podling.apiserver.serving import Serving, tls_context
 from podling.apiserver.socket.server import SocketServer
 from podling.client.base import Client, WatchEventType
 from podling.client.local import LocalClient

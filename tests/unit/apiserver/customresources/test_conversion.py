@@ -12,8 +12,8 @@ from aiohttp import web
 
 from podling.api.admissionregistration_v1 import MutatingAdmissionPolicy, MutatingAdmissionPolicyBinding
 from podling.api.apiextensions_v1 import CustomResourceDefinition
-from podling.apiserver.app import Serving, tls_context
 from podling.apiserver.auth.pki import Pki
+from podling.apiserver.serving import Serving, tls_context
 from podling.machinery.encoding import codec
 from podling.machinery.encoding.custom import is_established
 from podling.machinery.errors import ApiError

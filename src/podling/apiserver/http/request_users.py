@@ -1,0 +1,40 @@
+"""The user of a request: of its client certificate or token, impersonated, or named by an API worker."""
+
+from __future__ import annotations
+
+from aiohttp import hdrs
+
+from podling.apiserver.auth import impersonation
+from podling.apiserver.auth.authn import ANONYMOUS, Authenticator
+from podling.apiserver.auth.authz import RbacAuthorizer
+from podling.apiserver.http.exchange import HttpRequest
+from podling.apiserver.http.forwarded_user import forwarded_user
+from podling.client.requests import User
+
+
+def user_of(request: HttpRequest, authenticator: Authenticator, authorizer: RbacAuthorizer) -> User:
+    """Return the user of a request. Raises 401; 403 for one that may not impersonate."""
+    if request.is_inside:
+        return forwarded_user(request)
+    certificate = _certificate_of(request)
+    authorization = request.headers.get(hdrs.AUTHORIZATION, "")
+    if certificate is None and not authorization:
+        return ANONYMOUS
+    user = authenticator.user_of(certificate, authorization)
+    if impersonation.USER not in request.headers:
+        return user
+    return impersonation.impersonated(user, request.headers, authorizer)
+
+
+def _certificate_of(request: HttpRequest) -> bytes | None:
+    """The client's certificate (DER) as TLS verified it. Raises ``ConnectionError`` after the end of TLS."""
+    transport = request.transport
+    if transport is None or not transport.get_extra_info("peercert"):
+        return None
+    certificate: bytes | None
+    try:
+        certificate = transport.get_extra_info("ssl_object").getpeercert(True)
+    except ValueError as error:  # after an error of TLS there is no session, and so no certificate
+        transport.close()
+        raise ConnectionResetError("the TLS session has ended") from error
+    return certificate
