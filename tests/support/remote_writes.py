@@ -10,7 +10,7 @@ from msgspec import Struct
 from podling import clock
 from podling.apiserver.compute.frames import Perform
 from podling.apiserver.compute.pool import Encode
-from podling.apiserver.registry import writes
+from podling.apiserver.registry import write_surroundings
 from podling.apiserver.registry.patching import check_named
 from podling.apiserver.registry.remote_stages import RemoteStages
 from podling.apiserver.registry.write_jobs import read_patch
@@ -116,4 +116,4 @@ async def _answer(cluster: ControlPlane, request: Request, options: WriteOptions
 
 def compute_all_remotely(patcher: Any) -> None:
     """Let every change of an object with a ``RemoteStages`` be computed there."""
-    patcher.setattr(writes, "is_heavy", lambda *_: True)
+    patcher.setattr(write_surroundings, "is_heavy", lambda *_: True)

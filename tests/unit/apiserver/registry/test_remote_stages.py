@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from podling import clock, ids
-from podling.apiserver.registry import writes
+from podling.apiserver.registry import write_surroundings
 from podling.apiserver.registry.remote_stages import RemoteStages
 from podling.client.base import PatchType
 from podling.client.requests import SYSTEM, Patch, Target, WriteOptions
@@ -190,7 +190,7 @@ NUMBERS = definition(
 async def test_costly_rules_of_small_objects_are_evaluated_by_a_worker(
     cluster: ControlPlane, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(writes, "is_heavy", lambda *_: False)
+    monkeypatch.setattr(write_surroundings, "is_heavy", lambda *_: False)
     await cluster.client.create(NUMBERS)
     await clock.sleep(1)
     pool = OneProcess()

@@ -13,7 +13,7 @@ from podling import clock, ids
 from podling.api.coordination_v1 import Lease
 from podling.api.core_v1 import ConfigMap, Event, LimitRange, Namespace
 from podling.api.meta_v1 import ObjectMeta
-from podling.apiserver.registry.writes import NAME_RETRIES
+from podling.apiserver.registry.creations import NAME_RETRIES
 from podling.client.base import PatchType
 from podling.machinery.encoding import codec
 from podling.machinery.errors import ApiError
