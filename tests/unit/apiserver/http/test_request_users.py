@@ -1,4 +1,4 @@
-"""The HTTP edge where connections break under it."""
+"""The user of a request whose connection breaks under it."""
 
 from __future__ import annotations
 
