@@ -155,10 +155,14 @@ class Found(Struct, frozen=True):
 
 
 class SchemaRules:
-    """All rules of one schema."""
+    """All rules of one schema, which are looked for with the first object."""
 
     def __init__(self, root: Schema) -> None:
-        self._root = _node(root, root=True)
+        self._schema = root
+
+    @cached_property
+    def _root(self) -> _Node | None:
+        return _node(self._schema, root=True)
 
     def __bool__(self) -> bool:
         """Return whether there are any."""

@@ -71,7 +71,8 @@ class CustomRules(KindRules[CustomObject]):
     unconditional_update = False
     bare_finalizers = True
 
-    def __init__(self, served: ServedVersion) -> None:
+    def __init__(self, served: ServedVersion, cel: SchemaRules | None = None) -> None:
+        """``cel``: the rules of the same schema, if they are known."""
         self.served = served
         version = served.version
         parts = version.subresources
@@ -86,7 +87,7 @@ class CustomRules(KindRules[CustomObject]):
             each.json_path.removeprefix("."): JsonPath(each.json_path) for each in version.selectable_fields
         }
         self.field_labels = tuple(self._selectable)
-        self._cel = SchemaRules(served.schema.root)
+        self.cel = SchemaRules(served.schema.root) if cel is None else cel
         self._kept: tuple[CustomObject | None, list[str]] = (None, [])
 
     def default(self, obj: CustomObject) -> CustomObject:
@@ -137,11 +138,11 @@ class CustomRules(KindRules[CustomObject]):
         repeated = object_checks.list_errors(plain, root, Path())
         if repeated and (before is None or not object_checks.list_errors(before, root, Path())):
             found += repeated
-        if not self._cel:
+        if not self.cel:
             return found
         if blocked := object_checks.blocked(found):
             return found + blocked
-        asked = self._cel.validate(plain, before)
+        asked = self.cel.validate(plain, before)
         self._kept = (obj, [str(each) for each in asked.kept])
         return found + asked.errors
 

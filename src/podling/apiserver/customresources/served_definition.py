@@ -29,13 +29,14 @@ def serve(definition: CustomResourceDefinition, before: Served | None = None) ->
     """Return a definition made ready. Pure.
 
     ``before``: the same definition earlier; with the same versions it keeps its schemas, so that objects need
-    not be read again.
+    not be read again, and the rules in them: each write of a definition's status comes here.
     """
     versions = definition.spec.versions
     known = before.schemas if before is not None and before.definition.spec.versions == versions else {}
     schemas = known or {version.name: schema_of_version(version) for version in versions}
     made = {version.name: ServedVersion(definition, version, schemas[version.name]) for version in versions}
-    rules = {name: CustomRules(each) for name, each in made.items()}
+    cel = {name: rules.cel for name, rules in before.rules.items()} if before is not None and known else {}
+    rules = {name: CustomRules(each, cel.get(name)) for name, each in made.items()}
     if not is_established(definition):
         return Served(definition, schemas, rules=rules)
     stored = next(version for version in versions if version.storage)
