@@ -17,7 +17,9 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from msgspec import Struct
 
+from podling.api.autoscaling_v1 import Scale
 from podling.api.meta_v1 import ObjectMeta
+from podling.machinery.resource import Resource
 
 
 class ApiObject(Protocol):
@@ -166,6 +168,14 @@ class Client(Protocol):
         self, kind: type[T], name: str, subresource: str, body: S, namespace: str | None = None
     ) -> Struct:
         """POST to a subresource: ``binding``, ``eviction``, ``token``. Returns what it answers."""
+        ...
+
+    async def get_scale(self, resource: Resource, name: str, namespace: str) -> Scale:
+        """Return the ``scale`` of an object of any kind, also of one without a type."""
+        ...
+
+    async def update_scale(self, resource: Resource, scale: Scale) -> Scale:
+        """Replace the ``scale`` of the object that ``scale`` names."""
         ...
 
     async def close(self) -> None: ...

@@ -15,6 +15,7 @@ import msgspec
 from msgspec import Struct
 
 from podling import ids
+from podling.api.autoscaling_v1 import Scale
 from podling.api.meta_v1 import DeleteOptions, Preconditions, Status
 from podling.client import kubeconfig
 from podling.client.base import ApiObject, Listing, PatchType, WatchEvent, WatchEventType
@@ -205,6 +206,13 @@ class HttpClient:
         if status.status == "Failure":  # possible in an answer whose code says success
             raise ApiError(status)
         return status
+
+    async def get_scale(self, resource: Resource, name: str, namespace: str) -> Scale:
+        return _decode(await self._transport.send("GET", resource.path(namespace, name, "scale")), Scale)
+
+    async def update_scale(self, resource: Resource, scale: Scale) -> Scale:
+        path = resource.path(scale.metadata.namespace, scale.metadata.name or "", "scale")
+        return _decode(await self._transport.send("PUT", path, {}, codec.encode(scale)), Scale)
 
     async def close(self) -> None:
         await self._transport.close()

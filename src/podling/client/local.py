@@ -7,13 +7,15 @@ from typing import Any, TypeVar, cast
 
 from msgspec import Struct
 
+from podling.api.autoscaling_v1 import Scale
 from podling.api.meta_v1 import DeleteOptions, Preconditions
 from podling.client.base import ApiObject, Listing, PatchType, WatchEvent
 from podling.client.requests import SYSTEM, Backend, ListOptions, Patch, Target, User, WriteOptions
-from podling.machinery.scheme import resource_of
+from podling.machinery.scheme import Resource, resource_of
 
 T = TypeVar("T", bound=ApiObject)
 S = TypeVar("S", bound=Struct)
+SCALE = "scale"
 
 
 class LocalClient:
@@ -126,6 +128,13 @@ class LocalClient:
     ) -> Struct:
         target = Target(resource_of(kind), namespace or "", name, subresource)
         return cast(Struct, await self._backend.create(target, self._user, body, WriteOptions()))
+
+    async def get_scale(self, resource: Resource, name: str, namespace: str) -> Scale:
+        return cast(Scale, await self._backend.get(Target(resource, namespace, name, SCALE), self._user))
+
+    async def update_scale(self, resource: Resource, scale: Scale) -> Scale:
+        target = Target(resource, scale.metadata.namespace or "", scale.metadata.name or "", SCALE)
+        return cast(Scale, await self._backend.update(target, self._user, scale, WriteOptions()))
 
     async def close(self) -> None:
         """Nothing to let go of: the server is not ours."""

@@ -17,6 +17,7 @@ from podling.client.socket_backend import SocketBackend
 from podling.machinery.resource import Resource
 
 RESOURCES, LIST, DELETE = "other-apis/resources", "other-apis/list", "other-apis/delete"
+GET = "other-apis/get"
 """The verbs of the requests to the API server."""
 
 
@@ -47,6 +48,13 @@ class OtherRequest(Struct, frozen=True, array_like=True):
     resource: Place
     namespace: str
     name: str = ""
+
+
+class OtherRead(Struct, frozen=True, array_like=True):
+    """A request to read a path of an aggregated API."""
+
+    user: bytes
+    path: str
 
 
 _read_resources = msgspec.msgpack.Decoder(list[OtherResource]).decode
@@ -80,6 +88,10 @@ class SocketOtherApis:
 
     async def delete(self, resource: Resource, namespace: str, name: str = "") -> None:
         await self._backend.extra(DELETE, self._request(resource, namespace, name))
+
+    async def get(self, path: str) -> bytes:
+        """Return the answer of an aggregated API to a GET."""
+        return await self._backend.extra(GET, msgspec.msgpack.encode(OtherRead(self._user, path)))
 
     def _request(self, resource: Resource, namespace: str, name: str = "") -> bytes:
         place = (resource.group, resource.version, resource.plural)

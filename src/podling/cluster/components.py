@@ -58,8 +58,8 @@ async def run_components(  # noqa: PLR0913 the parts that controllers are made o
     """Run the scheduler and the controllers with these ``names`` until cancelled.
 
     ``folders`` keeps the volumes that are made for claims, ``signer`` has the authority's key; without one no
-    certificates are signed. ``others`` leads to what other servers keep. Nodes get blocks of ``pod_ranges``;
-    ``options`` are the node controllers'.
+    certificates are signed. ``others`` leads to aggregated APIs. Nodes get blocks of ``pod_ranges``;
+    ``options`` are the controllers'.
     """
     from podling.scheduler.scheduler import Scheduler
 

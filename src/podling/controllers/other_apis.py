@@ -1,4 +1,4 @@
-"""The protocol to delete the objects of aggregated API servers when their namespace is deleted.
+"""The protocol to use aggregated APIs: to read metrics, and to delete the objects of namespaces that end.
 
 The API server implements it for the servers behind APIServices, ``client.other_apis`` for components in other
 processes; other control planes have none.
@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from podling.client.base import ApiObject
+from podling.machinery import errors
 from podling.machinery.resource import Resource
 
 
@@ -28,6 +29,10 @@ class OtherApis(Protocol):
         """Request the deletion of one object, or of all."""
         ...
 
+    async def get(self, path: str) -> bytes:
+        """Return the answer of an aggregated API to a GET of a path with its query."""
+        ...
+
 
 class NoOtherApis:
     """There are none."""
@@ -40,6 +45,9 @@ class NoOtherApis:
 
     async def delete(self, resource: Resource, namespace: str, name: str = "") -> None:
         return None
+
+    async def get(self, path: str) -> bytes:
+        raise errors.failure(404, "NotFound", "the server could not find the requested resource")
 
 
 NO_OTHER_APIS = NoOtherApis()

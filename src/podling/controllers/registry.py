@@ -12,6 +12,7 @@ from functools import partial
 from typing import cast
 
 from podling.controllers.auth.certificate_signing import Signer
+from podling.controllers.autoscaling.settings import autoscaler_settings
 from podling.controllers.base import Controller, ControllerFactory
 from podling.controllers.options import DEFAULT_OPTIONS, ControllerOptions
 from podling.controllers.other_apis import NO_OTHER_APIS, OtherApis
@@ -78,6 +79,7 @@ _CONTROLLERS = {
     "service-lb-controller": ("endpoints.service_load_balancer", "ServiceLoadBalancerController"),
     "service-cidr-controller": ("service_cidr", "ServiceCIDRController"),
     "cluster-dns-controller": ("endpoints.cluster_dns", "ClusterDnsController"),
+    "horizontal-pod-autoscaler-controller": ("autoscaling.horizontal", "HorizontalController"),
     "resourcequota-controller": ("resource_quota", "ResourceQuotaController"),
 }
 
@@ -89,6 +91,7 @@ _IPAM = "node-ipam-controller"
 _SIGNING = "certificatesigningrequest-signing-controller"
 _LIFECYCLE = "node-lifecycle-controller"
 _POD_GC = "pod-garbage-collector-controller"
+_AUTOSCALER = "horizontal-pod-autoscaler-controller"
 
 NAMES: tuple[str, ...] = tuple(_CONTROLLERS)
 
@@ -118,9 +121,9 @@ def controllers(
             and no tokens are put into Secrets.
         folders: where volumes are made for claims; without it none are made.
         signer: signs certificates; without it none are signed.
-        others: what other servers keep in namespaces that end.
+        others: aggregated APIs: what they keep in namespaces that end, and metrics.
         pod_ranges: the ranges of pods' addresses, of which every node gets a block.
-        options: settings of the node controllers.
+        options: settings of the node controllers and of the autoscaler.
     """
     needs: dict[str, dict[str, object]] = {
         _ROOT_CA: {"certificate": root_ca},
@@ -131,6 +134,7 @@ def controllers(
         _IPAM: {"ranges": pod_ranges},
         _LIFECYCLE: {"options": options},
         _POD_GC: {"options": options},
+        _AUTOSCALER: {"metrics": others, "settings": autoscaler_settings(options)},
     }
     made: list[ControllerFactory] = []
     for name in NAMES:

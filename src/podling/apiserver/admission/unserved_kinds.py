@@ -13,7 +13,6 @@ _NO_DEVICES = "devices are not allocated"
 _NO_DRIVER = "volumes of drivers are not mounted"
 
 UNSERVED: dict[tuple[str, str], str] = {
-    ("autoscaling", "horizontalpodautoscalers"): "nothing is scaled by it",
     ("networking.k8s.io", "ingresses"): "nothing listens for it",
     ("resource.k8s.io", "deviceclasses"): _NO_DEVICES,
     ("resource.k8s.io", "resourceclaims"): _NO_DEVICES,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from urllib.parse import parse_qsl
 
 import msgspec
 from msgspec import Struct
@@ -46,15 +47,34 @@ class OtherContents:
     async def delete(self, resource: Resource, namespace: str, name: str = "") -> None:
         await self._ask("DELETE", resource, resource.path(namespace, name))
 
+    async def get(self, path: str) -> bytes:
+        """Return the answer of an aggregated API, whether another server has it or this one. Raises 404."""
+        plain, _, query = path.partition("?")
+        external = self._aggregation.find(plain)
+        if external is not None:
+            if not external.available:
+                raise errors.service_unavailable("service unavailable")
+            code, answer = await self._aggregation.backend.ask(external.service, "GET", path, self._user)
+            return _answered(code, answer)
+        local = self._aggregation.find_local(plain)
+        if local is None:
+            raise errors.failure(404, "NotFound", "the server could not find the requested resource")
+        return (await local.answer("GET", plain, dict(parse_qsl(query)), "")).body
+
     async def _ask(self, method: str, resource: Resource, path: str) -> bytes:
         service = self._aggregation.service_of(resource)
         body = b""
         if method == "DELETE":
             body = codec.encode(DeleteOptions(propagation_policy="Background"))
         code, answer = await self._aggregation.backend.ask(service, method, path, self._user, body)
-        if code < 400:
-            return answer
-        try:
-            raise ApiError(msgspec.json.decode(answer, type=Status))
-        except msgspec.MsgspecError:
-            raise errors.failure(code, "InternalError", answer.decode(errors="replace")) from None
+        return _answered(code, answer)
+
+
+def _answered(code: int, answer: bytes) -> bytes:
+    """Return an answer. Raises the server's error."""
+    if code < 400:
+        return answer
+    try:
+        raise ApiError(msgspec.json.decode(answer, type=Status))
+    except msgspec.MsgspecError:
+        raise errors.failure(code, "InternalError", answer.decode(errors="replace")) from None

@@ -10,12 +10,13 @@ from podling.apiserver.aggregation.contents import OtherContents
 from podling.apiserver.server import ApiServer
 from podling.apiserver.socket.session import ExtraVerb
 from podling.client.messages import decode_user
-from podling.client.other_apis import DELETE, LIST, RESOURCES, OtherRequest, OtherResource
+from podling.client.other_apis import DELETE, GET, LIST, RESOURCES, OtherRead, OtherRequest, OtherResource
 from podling.client.requests import SYSTEM
 from podling.machinery import errors
 from podling.machinery.resource import Resource
 
 _read = msgspec.msgpack.Decoder(OtherRequest).decode
+_read_path = msgspec.msgpack.Decoder(OtherRead).decode
 
 
 class OtherApiVerbs:
@@ -25,7 +26,7 @@ class OtherApiVerbs:
         self._api = api
 
     def verbs(self) -> Mapping[str, ExtraVerb]:
-        return {RESOURCES: self._resources, LIST: self._list, DELETE: self._delete}
+        return {RESOURCES: self._resources, LIST: self._list, DELETE: self._delete, GET: self._get}
 
     async def _resources(self, _: bytes) -> bytes:
         found = await self._api.other_contents(SYSTEM).resources()
@@ -35,6 +36,10 @@ class OtherApiVerbs:
             )
             for each in found
         ])  # fmt: skip
+
+    async def _get(self, body: bytes) -> bytes:
+        request = _read_path(body)
+        return await self._api.other_contents(decode_user(request.user)).get(request.path)
 
     async def _list(self, body: bytes) -> bytes:
         request, resource, contents = self._read(body)

@@ -1,4 +1,4 @@
-"""Options of ``podling up`` for the node controllers, under the names of kube-controller-manager's flags."""
+"""Options of ``podling up`` for controllers, under the names of kube-controller-manager's flags."""
 
 from __future__ import annotations
 
@@ -21,7 +21,19 @@ HELP = {
     "large_cluster_size_threshold": "The number of nodes above which a zone is large.",
     "unhealthy_zone_threshold": "The share of nodes that are not Ready from which a zone is not healthy.",
     "terminated_pod_gc_threshold": "The number of ended pods that are kept; 0 keeps all.",
+    "horizontal_pod_autoscaler_sync_period": "The interval between two looks at an autoscaler.",
+    "horizontal_pod_autoscaler_downscale_stabilization": "The window in which the highest recommendation "
+    "counts before an autoscaler scales down.",
+    "horizontal_pod_autoscaler_tolerance": "The part by which a metric may miss its target without effect.",
+    "horizontal_pod_autoscaler_cpu_initialization_period": "The time after a pod's start in which its CPU "
+    "samples may be left out.",
+    "horizontal_pod_autoscaler_initial_readiness_delay": "The time after a pod's start in which changes of "
+    "readiness count as its first.",
 }
+
+
+DURATIONS = ("period", "stabilization", "delay")
+"""The ends of the names of options that are durations."""
 
 
 class _Duration(click.ParamType[float]):
@@ -40,7 +52,7 @@ def controller_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options to a command."""
     for name, text in HELP.items():
         default = getattr(DEFAULT_OPTIONS, name)
-        is_duration = name.endswith("period")
+        is_duration = name.endswith(DURATIONS)
         shown = go_duration(default) if is_duration else default
         command = click.option(
             f"--{name.replace('_', '-')}",

@@ -4,27 +4,27 @@ from __future__ import annotations
 
 import pytest
 
-from podling.api.autoscaling_v2 import HorizontalPodAutoscaler
 from podling.api.core_v1 import ConfigMap
 from podling.api.meta_v1 import ObjectMeta
+from podling.api.networking_v1 import Ingress
 from podling.apiserver.admission.unserved_kinds import UNSERVED
 from podling.client.requests import SYSTEM, Target, WriteOptions
 from podling.machinery.scheme import RESOURCES, resource_of
 from podling.testing import ControlPlane
 from tests.support.manifests import obj
 
-SCALER = """
+INGRESS = """
 metadata: {name: web, namespace: default}
-spec: {maxReplicas: 3, scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}}
+spec: {defaultBackend: {service: {name: web, port: {number: 80}}}}
 """
 
 
 async def test_a_kind_without_a_controller_is_answered_with_a_warning(cluster: ControlPlane) -> None:
     options = WriteOptions()
-    target = Target(resource_of(HorizontalPodAutoscaler), "default")
-    await cluster.backend.create(target, SYSTEM, obj(HorizontalPodAutoscaler, SCALER), options)
+    target = Target(resource_of(Ingress), "default")
+    await cluster.backend.create(target, SYSTEM, obj(Ingress, INGRESS), options)
     assert options.warnings == [
-        "horizontalpodautoscalers.autoscaling: not honoured by this cluster: nothing is scaled by it"
+        "ingresses.networking.k8s.io: not honoured by this cluster: nothing listens for it"
     ]
 
 

@@ -33,6 +33,8 @@ def test_given_option_replaces_the_last_one() -> None:
         ("secondary_node_eviction_rate", -0.1),
         ("large_cluster_size_threshold", -1),
         ("unhealthy_zone_threshold", 1.5),
+        ("horizontal_pod_autoscaler_sync_period", 0.0),
+        ("horizontal_pod_autoscaler_tolerance", -0.1),
     ],
 )
 def test_impossible_value_is_refused_by_name(name: str, value: float) -> None:
