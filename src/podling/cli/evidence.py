@@ -46,7 +46,7 @@ class Explanation(Struct, frozen=True, kw_only=True):
     area: str
     """``scheduler``, ``node``, ``sandbox``, ``volume``, ``image``, ``configuration``, ``runtime``, ``init``,
     ``crash``, ``probe``, ``hook``, ``gate``, ``deletion``, ``end``, ``workload``, ``start``, ``service``,
-    ``policy``, ``dns`` or ``none``."""
+    ``policy``, ``dns``, ``autoscaler`` or ``none``."""
     reason: str
     """Kubernetes' own word for it (``ImagePullBackOff``, ``Unschedulable`` ...)."""
     container: str = ""

@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from podling import clock
+from podling.api.autoscaling_v2 import HorizontalPodAutoscaler
 from podling.api.core_v1 import Event, Node, Pod, Service
 from podling.api.discovery_v1 import EndpointSlice
+from podling.cli.autoscaling.explain import explain_autoscaler
 from podling.cli.common_options import NoAnswer
 from podling.cli.evidence import Evidence, Explanation, PartProblems
 from podling.cli.explain import explain
@@ -21,7 +23,7 @@ from podling.machinery import scheme
 from podling.machinery.errors import ApiError, is_not_found
 
 WORKLOADS = ("Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "Job", "ReplicationController")
-KINDS = ("Pod", *WORKLOADS, "Service")
+KINDS = ("Pod", *WORKLOADS, "Service", "HorizontalPodAutoscaler")
 NO_PROBLEMS = PartProblems()
 BETWEEN = ("ReplicaSet",)
 """Kinds that stand between a workload and its pods."""
@@ -46,6 +48,8 @@ async def why(
         return await _pod(client, name, namespace, parts)
     if resource.kind == "Service":
         return with_control_plane(await _service(client, name, namespace, parts, connection), parts)
+    if resource.kind == "HorizontalPodAutoscaler":
+        return with_control_plane(await _autoscaler(client, name, namespace), parts)
     return with_control_plane(await _workload(client, resource, name, namespace, parts), parts)
 
 
@@ -97,17 +101,26 @@ async def _service(
     return await why_service(client, name, namespace, of_pod, of_workload, connection)
 
 
+async def _autoscaler(client: Client, name: str, namespace: str) -> Explanation:
+    hpa = await _existing(client, scheme.resource_of(HorizontalPodAutoscaler), name, namespace)
+    return explain_autoscaler(hpa, await events_of(client, hpa), clock.now())
+
+
 async def _workload(
     client: Client, resource: scheme.Resource, name: str, namespace: str, parts: PartProblems
 ) -> Explanation:
+    return await _of_owner(client, await _existing(client, resource, name, namespace), parts)
+
+
+async def _existing(client: Client, resource: scheme.Resource, name: str, namespace: str) -> Any:
+    """Return an object. Raises ``NoAnswer`` when it does not exist."""
     try:
-        obj = await client.get(resource.type, name, namespace)
+        return await client.get(resource.type, name, namespace)
     except ApiError as error:
         if not is_not_found(error):
             raise
         text = f'There is no {resource.singular} "{name}" in namespace {namespace}.'
         raise NoAnswer(text) from error
-    return await _of_owner(client, obj, parts)
 
 
 async def _of_owner(client: Client, obj: Any, parts: PartProblems) -> Explanation:

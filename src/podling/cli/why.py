@@ -29,8 +29,8 @@ UNHEALTHY = 1
 def why(pod: str, directory: DataDirectory, namespace: str, output: str) -> None:
     """Say why POD is not Running or not Ready, and what to do about it.
 
-    POD is a pod's name, a workload such as deployment/web, whose pods may not even exist, or a Service such
-    as service/web: why it leads to no pod.
+    POD is a pod's name, a workload such as deployment/web, whose pods may not even exist, a Service such
+    as service/web: why it leads to no pod, or an autoscaler such as hpa/web: why it does not scale.
 
     \b
     Exit codes: 0  nothing is wrong: Ready, or ended well

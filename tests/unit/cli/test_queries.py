@@ -23,6 +23,7 @@ from podling.cli.queries import resource_named
         ("job", "Job"),
         ("svc", "Service"),
         ("services", "Service"),
+        ("hpa", "HorizontalPodAutoscaler"),
     ],
 )
 def test_kind_is_found_by_kubectl_names(written: str, kind: str) -> None:

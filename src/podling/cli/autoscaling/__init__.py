@@ -1,0 +1,1 @@
+"""Explanations of autoscalers for ``podling why``."""
