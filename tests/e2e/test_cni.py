@@ -14,6 +14,7 @@ from podling.network.cni.plugins import find_program
 from podling.runtime.base import RuntimeFailure
 from tests.e2e.conftest import missing_for_containers
 from tests.support.clusters import shell_pod
+from tests.support.joined_nodes import JoinedMachine, cluster_on, join_arguments
 from tests.support.machines import MachineCluster, machines, missing
 
 pytestmark = [pytest.mark.e2e, pytest.mark.root, pytest.mark.skipif(bool(missing()), reason=missing())]
@@ -79,6 +80,7 @@ def test_pods_live_on_the_network_of_the_plugins(cluster: MachineCluster) -> Non
     url = f"http://{addresses['one']}:8080/"
     assert cluster.kubectl("exec", "two", "--", "busybox", "wget", "-qO-", url).strip() == "one"
     assert fetch(cluster, f"http://{cluster.machine.address}:9090/") == "one"
+    check_services(cluster)
     cluster.kill()
     cluster.up()
     assert cluster.get("pod", "one")["status"]["podIP"] == addresses["one"]
@@ -89,6 +91,24 @@ def test_pods_live_on_the_network_of_the_plugins(cluster: MachineCluster) -> Non
     assert cluster.down().code == 0
     assert held(cluster) == []
     assert "pl-" not in cluster.machine.run("ip", "link"), "there is no bridge of Podling's own"
+
+
+def check_services(cluster: MachineCluster) -> None:
+    """Reach a Service of pod ``one`` from its neighbour, from itself and from the machine."""
+    cluster.kubectl("label", "pod", "one", "app=one")
+    spec = {"type": "NodePort", "selector": {"app": "one"}, "ports": [{"port": 80, "targetPort": 8080}]}
+    cluster.apply({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "one"}, "spec": spec})
+    found = cluster.get("service", "one")["spec"]
+    url, port = f"http://{found['clusterIP']}/", found["ports"][0]["nodePort"]
+    deadline = clock.monotonic() + 10
+    while cluster.machine.try_run("curl", "-s", "-m", "1", url).out.strip() != "one":
+        assert clock.monotonic() < deadline
+    for pod in ("one", "two"):
+        assert cluster.kubectl("exec", pod, "--", "busybox", "wget", "-qO-", url).strip() == "one"
+        cluster.kubectl("exec", pod, "--", "python3", "-c", CONNECT)
+    assert fetch(cluster, f"http://{cluster.machine.address}:{port}/") == "one"
+    assert "lastUpdated" in fetch(cluster, f"http://{cluster.machine.address}:10256/healthz")
+    cluster.kubectl("delete", "service", "one")
 
 
 def held(cluster: MachineCluster) -> list[str]:
@@ -135,3 +155,33 @@ def test_failure_of_a_plugin_is_an_event_of_the_pod(cluster: MachineCluster) -> 
         deadline = clock.monotonic() + 60
         while reason not in (found := cluster.kubectl("get", "event", selector)):
             assert clock.monotonic() < deadline, found
+
+
+def test_joined_node_may_have_the_plugins_network_and_reaches_services(tmp_path: Path) -> None:
+    if reason := missing_for_containers():
+        pytest.skip(reason)
+    directory = tmp_path / "net.d"
+    directory.mkdir()
+    (directory / "10-test.conflist").write_text(conflist(BRIDGE))
+    with machines(2, tmp_path) as built, cluster_on(built[0], "oci") as control:
+        node = JoinedMachine(built[1], "oci")
+        try:
+            refused = node.try_join(*join_arguments(control), "--cni-conf-dir", "/nowhere")
+            assert "--cni-conf-dir /nowhere is no directory" in refused.err
+            node.join(*join_arguments(control), "--cni-conf-dir", str(directory))
+            control.apply(shell_pod("far", SERVE, nodeName=node.name))
+            control.wait_ready("far")
+            assert control.get("pod", "far")["status"]["podIP"].startswith("10.66.0.")
+            control.kubectl("exec", "far", "--", "python3", "-c", CONNECT)
+            node.kill()
+            node.join()
+            control.kubectl("exec", "far", "--", "python3", "-c", CONNECT)
+        finally:
+            node.podling("down", "--grace", "1")
+        assert "podling" not in built[1].run("nft", "list", "tables")
+
+
+CONNECT = """
+import os, socket
+socket.create_connection((os.environ["KUBERNETES_SERVICE_HOST"], 443), timeout=5).close()
+"""

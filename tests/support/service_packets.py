@@ -128,7 +128,7 @@ def trace(
 
     def look_up(by_address: str, ports: str = "") -> str:
         found = table.verdict(Element(by_address, to + by_port))
-        if found is None and ports and destination in local:
+        if found is None and ports and destination in local and not ip_address(destination).is_loopback:
             found = table.verdict(Element(ports, by_port))
         return found or ""
 

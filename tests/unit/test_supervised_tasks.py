@@ -66,6 +66,7 @@ NEEDS_SOCKETS = (
     "network/dns/forwarder.py",
     "network/dns/server.py",
     "network/loopback/tcp.py",
+    "node/cni_networking.py",
     "node/loopback_networking.py",
 )
 """Files whose tasks ``tests/unit/network/test_supervised_tasks_of_sockets.py`` runs."""

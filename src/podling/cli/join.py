@@ -21,6 +21,7 @@ from podling.allocator import Trimmer
 from podling.cli.common_options import Failure, data_directory_option
 from podling.cli.detached import Progress, detach_command
 from podling.cli.node_start import RUNTIMES, best_runtime, check_runtime, settle_place
+from podling.cli.options.network_options import check_cni, chosen_cni, cni_option
 from podling.cli.options.node_options import chosen_node_options, kubelet_config_option, node_options
 from podling.cluster.directory import SETTINGS, DataDirectory
 from podling.cluster.directory_errors import DirectoryInUse, DirectoryUnusable
@@ -80,6 +81,7 @@ NOT_READY = "\nThe node runs, but {problem}; 'podling status' says more."
     help="Run the manifests in this directory as static pods; '' runs none.  [default: the last directory, "
     "or none]",
 )
+@cni_option
 @kubelet_config_option("--config", "--kubelet-config")
 @node_options
 @click.option("--detach", is_flag=True, help="Run in the background; return when the node is ready.")
@@ -119,6 +121,7 @@ def _prepare(directory: DataDirectory, chosen: Mapping[str, Any], progress: Prog
         raise Failure(f"{directory.path} is the data directory of a cluster; name another with --data-dir")
     last = joined_settings.read(directory)
     check_runtime(chosen["runtime"] or (last.runtime if last else ""))
+    check_cni(chosen["cni_conf_dir"], chosen["runtime"] or (last.runtime if last else ""))
     if chosen["node_ip"] and (problem := node_ip_problem(chosen["node_ip"])):
         raise Failure(problem)
     options = chosen_node_options(chosen, last.node_options if last else NodeOptions())
@@ -146,6 +149,7 @@ def _prepare(directory: DataDirectory, chosen: Mapping[str, Any], progress: Prog
             cluster_cidr=network.pods or (last.cluster_cidr if last else CLUSTER_CIDR),
             network=network.mode or (last.network if last else VXLAN),
             runtime=runtime,
+            cni_conf_dir=chosen_cni(chosen["cni_conf_dir"], last.cni_conf_dir if last else ""),
             node_options=options,
             static_pod_path=given(
                 str(Path(path).expanduser().absolute()) if path else path,

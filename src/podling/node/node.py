@@ -40,6 +40,7 @@ from podling.supervisor import Supervisor
 if TYPE_CHECKING:
     from podling.network.blocks import Blocks
     from podling.network.pod_network import BridgeNetwork
+    from podling.node.cni_networking import CniNetworking
     from podling.node.loopback_networking import LoopbackNetworking
     from podling.node.networking import NodeNetworking
 
@@ -111,18 +112,25 @@ class Node:
         self._stack.push_async_callback(running.close)
         work = partial(self._run_kubelet, server, deps)
         self.task = running.keep_running("kubelet", work, plan.name)
-        self._start_networking(own_network, recorder)
+        self._start_networking(own_network, recorder, has_plugins=network is not None and not own_network)
 
-    def _start_networking(self, network: BridgeNetwork | None, recorder: EventRecorder) -> None:
-        """Start the loops that lead to Services and between pods.
+    def _start_networking(
+        self, network: BridgeNetwork | None, recorder: EventRecorder, *, has_plugins: bool
+    ) -> None:
+        """Start the loops that lead to Services and between pods; a simulated node has none.
 
-        A simulated node has none, nor has one whose pods have the network of CNI plugins.
+        Args:
+            has_plugins: the pods have the network of CNI plugins, which leads to other pods by itself.
         """
-        networking: NodeNetworking | LoopbackNetworking
+        networking: NodeNetworking | LoopbackNetworking | CniNetworking
         if network is not None:
             from podling.node.networking import NodeNetworking
 
             networking = NodeNetworking(self.plan, self._client, network, recorder, self._prefer)
+        elif has_plugins:
+            from podling.node.cni_networking import CniNetworking
+
+            networking = CniNetworking(self.plan, self._client, recorder)
         elif self.plan.runtime == "process":
             from podling.network.loopback.added_addresses import AddedAddresses
             from podling.node.loopback_networking import LoopbackNetworking

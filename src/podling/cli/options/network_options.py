@@ -29,6 +29,14 @@ _OWN_INTERFACES = ("pl-", "pv")
 """Prefixes of the names of bridges and interfaces of podling's own clusters."""
 
 
+cni_option = click.option(
+    "--cni-conf-dir",
+    metavar="DIR",
+    help="Let the machine's CNI plugins make the network of the pods, as the configuration in this "
+    "directory says; '' uses Podling's own network.  [default: the last directory, or none]",
+)
+
+
 def network_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options to a command."""
     for option in (
@@ -55,12 +63,7 @@ def network_options(command: Callable[..., Any]) -> Callable[..., Any]:
             help="How packets get to the pods of other machines: in tunnels, or by routes, for machines that "
             "share a link.  [default: as last time, or vxlan]",
         ),
-        click.option(
-            "--cni-conf-dir",
-            metavar="DIR",
-            help="Let the machine's CNI plugins make the network of the pods, as the configuration in this "
-            "directory says; '' uses Podling's own network.  [default: the last directory, or none]",
-        ),
+        cni_option,
         click.option(
             "--node-ip",
             metavar="IP[,IP]",
@@ -76,11 +79,21 @@ def chosen_ranges(chosen: Mapping[str, Any], last: ClusterSettings) -> dict[str,
     """Return the settings of ranges and addresses: the options, else those of the last run. Pure."""
     ranges = {name: chosen[name] or getattr(last, name) for name in _OPTIONS}
     ranges["network"] = chosen["network"] or last.network
-    directory = chosen["cni_conf_dir"]
-    ranges["cni_conf_dir"] = (
-        last.cni_conf_dir if directory is None else directory and os.path.abspath(directory)
-    )
+    ranges["cni_conf_dir"] = chosen_cni(chosen["cni_conf_dir"], last.cni_conf_dir)
     return {**ranges, "node_ip": last.node_ip if chosen["node_ip"] is None else chosen["node_ip"]}
+
+
+def chosen_cni(option: str | None, last: str) -> str:
+    """Return the directory of the CNI configuration: the option, else the last one."""
+    return last if option is None else option and os.path.abspath(option)
+
+
+def check_cni(option: str | None, runtime: str) -> None:
+    """Raise ``Failure`` if the option names no directory, or the runtime's pods have no network."""
+    if option and runtime in ("process", "sim"):
+        raise Failure("--cni-conf-dir needs --runtime oci: other pods have the network of the machine")
+    if option and not os.path.isdir(option):
+        raise Failure(f"--cni-conf-dir {option} is no directory")
 
 
 def check_ranges(
@@ -92,10 +105,7 @@ def check_ranges(
     ``Failure``.
     """
     wanted = chosen_ranges(chosen, last)
-    if chosen["cni_conf_dir"] and runtime in ("process", "sim"):
-        raise Failure("--cni-conf-dir needs --runtime oci: other pods have the network of the machine")
-    if chosen["cni_conf_dir"] and not os.path.isdir(chosen["cni_conf_dir"]):
-        raise Failure(f"--cni-conf-dir {chosen['cni_conf_dir']} is no directory")
+    check_cni(chosen["cni_conf_dir"], runtime)
     try:
         ranges = network_ranges(*(wanted[name] for name in _OPTIONS))
     except ValueError as error:

@@ -37,6 +37,8 @@ class JoinedSettings(msgspec.Struct, frozen=True, kw_only=True):
     """The way of packets to pods of other machines, as the cluster's."""
     runtime: str = ""
     static_pod_path: str = ""
+    cni_conf_dir: str = ""
+    """The directory with the machine's CNI configuration; empty: Podling makes the pods' network itself."""
     node_options: NodeOptions = msgspec.field(default_factory=NodeOptions)
     """The options of the kubelet."""
 
@@ -72,6 +74,7 @@ def node_plan(directory: DataDirectory, settings: JoinedSettings) -> NodePlan:
         network=settings.network,
         port=KUBELET_PORT,
         static_pod_path=Path(settings.static_pod_path) if settings.static_pod_path else None,
+        cni_conf_dir=Path(settings.cni_conf_dir) if settings.cni_conf_dir else None,
         options=settings.node_options,
     )
 

@@ -46,6 +46,8 @@ class Place(Struct, frozen=True):
     """The ranges of cluster IPs. Packets of pods to addresses in them that no Service has are dropped."""
     guarded_port: int = 0
     """A TCP port of the machine that only the machine itself and pods may use; 0 for none."""
+    detects_local: bool = True
+    """The addresses of this node's pods are known: other clients of cluster IPs get the node's address."""
 
 
 class BaseChain(Struct, frozen=True):
@@ -81,6 +83,7 @@ def chains(place: Place) -> tuple[BaseChain, ...]:
     strangers = f'iifname != "lo" iifname != "{_BRIDGES}" tcp dport {place.guarded_port} drop'
     guard = (strangers,) if place.guarded_port else ()
     others = f'iifname "{_BRIDGES}" iifname != "{place.bridge}"'
+    foreign = (f"{outside}{ip} daddr @{CLUSTER_IPS} jump {MARK}",) if place.detects_local else ()
     ranges = ", ".join(place.service_ranges)
     unallocated = (f'iifname "{place.bridge}" {ip} daddr {{ {ranges} }} drop',) if ranges else ()
     return (
@@ -96,7 +99,7 @@ def chains(place: Place) -> tuple[BaseChain, ...]:
             "services",
             "",
             (
-                f"{outside}{ip} daddr @{CLUSTER_IPS} jump {MARK}",
+                *foreign,
                 f"{by_address} @{SERVICE_IPS}",
                 "goto nodeports",
             ),

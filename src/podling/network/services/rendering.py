@@ -195,13 +195,14 @@ class _Port:
         return bytes((self._protocol, 0, 0, 0)) + port.to_bytes(2, "big") + b"\0\0"
 
     def _hairpins(self) -> None:
-        """A connection that comes back to its own client needs another source address."""
-        if not self._pods:
-            return
-        own = ip_network(self._pods)
+        """A connection that comes back to its own client needs another source address.
+
+        Where the addresses of the node's pods are unknown, the endpoints on the node are taken for them.
+        """
+        own = ip_network(self._pods) if self._pods else None
         for each in (*self._chosen.cluster, *self._chosen.local):
             address = addresses.address_of(each.target)
-            if ip_address(address) in own:
+            if each.is_local if own is None else ip_address(address) in own:
                 self._element(base_rules.HAIRPINS, address + address, "")
 
     def _verdict(self, usable: bool) -> str:

@@ -58,6 +58,8 @@ class ProxySettings(Struct, frozen=True):
     bridge: str
     guards_api: bool = False
     """Keep the API server of this machine from other machines."""
+    detects_local: bool = True
+    """The addresses of this node's pods are known."""
 
 
 class ServiceProxy:
@@ -199,6 +201,7 @@ class ServiceProxy:
             self._view.subnets.get(family, ""),
             service_ranges=addresses.service_ranges(self._ranges.values(), family),
             guarded_port=port_here(api, self._view.addresses, family) if api else 0,
+            detects_local=self._settings.detects_local,
         )
 
     def _start_table(self, family: str) -> KernelTable:

@@ -52,6 +52,13 @@ def test_addresses_of_no_service_are_dropped_for_pods_only() -> None:
     assert not any("10.96.0.0" in rule for rule in rules(ranged, "filter-output"))
 
 
+def test_pods_whose_addresses_are_unknown_keep_them() -> None:
+    """CNI plugins choose them. As kube-proxy without the addresses of local pods, the proxy marks none."""
+    assert any("mark-for-masquerade" in rule for rule in rules(PLACE, "services"))
+    unknown = structs.replace(PLACE, subnet="", detects_local=False)
+    assert not any("mark-for-masquerade" in rule for rule in rules(unknown, "services"))
+
+
 def test_node_ports_are_not_answered_on_loopback() -> None:
     assert rules(PLACE, "nodeports")[0].startswith("ip daddr != 127.0.0.0/8 fib daddr type local")
     assert rules(structs.replace(PLACE, family="ip6"), "nodeports")[0].startswith("ip6 daddr != ::1 fib")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from ipaddress import ip_address
+
 import pytest
 from msgspec import structs
 
@@ -13,6 +15,7 @@ from podling.api.core_v1 import (
     SessionAffinityConfig,
 )
 from podling.api.discovery_v1 import EndpointSlice
+from podling.network.services.base_rules import HAIRPINS
 from podling.network.services.rules import Spread
 from tests.support.service_packets import (
     DROPPED,
@@ -94,9 +97,15 @@ def test_external_addresses_lead_to_every_endpoint_with_the_nodes_address(
     assert trace(table_of(all_kinds(), BOTH), source, *address) == sent_to(H, T, masqueraded=True)
 
 
-def test_node_port_is_answered_on_loopback_and_not_on_other_addresses() -> None:
+def test_connection_to_itself_is_recognised_where_the_addresses_of_pods_are_unknown() -> None:
+    unknown = structs.replace(NODE_VIEW, subnets={})
+    elements = rules_of(service(), BOTH, view=unknown).elements
+    assert [each.key for each in elements if each.set == HAIRPINS] == [ip_address(HERE).packed * 2]
+
+
+def test_node_port_is_answered_on_no_loopback_and_no_other_address() -> None:
     table = table_of(all_kinds(), BOTH)
-    assert trace(table, "127.0.0.1", "127.0.0.1", 3001) == sent_to(H, T, masqueraded=True)
+    assert trace(table, "127.0.0.1", "127.0.0.1", 3001) == PASSED
     assert trace(table, POD, "192.168.0.3", 3001) == PASSED
 
 
