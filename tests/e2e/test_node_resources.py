@@ -6,9 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from podling import clock
 from podling.kubelet.config import KubeletConfig
+from podling.kubelet.kubelet import Kubelet
+from podling.runtime.base import LinuxResources
+from podling.runtime.failures import RuntimeFailure
 from tests.support import oci_node
 from tests.support.real_kubelet import RealNode, real_node
 
@@ -63,3 +67,25 @@ async def test_exclusive_cpus_belong_to_one_container(tmp_path: Path) -> None:
         assert await allowed_cpus(node, "owns", "main") == own
         await node.client.delete(type(owner), "owns", "default", grace_seconds=0)
         await until_cpus_are(node, "shares", everything)
+
+
+async def test_kubelet_does_not_start_on_a_machine_with_swap(tmp_path: Path) -> None:
+    swaps = tmp_path / "swaps"
+    swaps.write_text("Filename Type Size Used Priority\n/dev/sda2 partition 4194300 0 -2\n")
+    async with real_node(tmp_path, KubeletConfig(eviction_hard={})) as node:
+        deps = replace(node.deps, swaps=swaps)
+        with pytest.raises(RuntimeFailure, match="running with swap on is not supported"):
+            Kubelet(deps)
+        Kubelet(replace(deps, config=replace(deps.config, fail_swap_on=False)))
+
+
+SWAP_FILES = "/sys/fs/cgroup/memory/memory.swappiness /sys/fs/cgroup/memory.swap.max"
+"""What keeps a container without a memory limit from swapping, with version 1 and version 2."""
+
+
+async def test_container_without_memory_limit_gets_no_swap(tmp_path: Path) -> None:
+    async with oci_node.node(tmp_path) as machine:
+        limits = LinuxResources(unified={"memory.swap.max": "0"})
+        container = await machine.run(await machine.pod(), resources=limits)
+        said = await machine.exec(container, "sh", "-c", f"cat {SWAP_FILES}")
+        assert said.out.split() == ["0"]

@@ -95,6 +95,14 @@ class KubeletConfig(Struct, frozen=True, kw_only=True):
     image_minimum_gc_age: float = 120.0
     image_maximum_gc_age: float = 0.0
     """The age at which an unused image is removed in any case; 0: no limit."""
+    fail_swap_on: bool = True
+    """Do not start on a machine with swap."""
+    memory_swap_swap_behavior: str = ""
+    """``memorySwap.swapBehavior``: ``NoSwap``, also if it is empty, or ``LimitedSwap``."""
+    memory_throttling_factor: float = 0.9
+    """The part of a container's memory at which the kernel slows it down (feature gate ``MemoryQoS``)."""
+    memory_reservation_policy: str = "None"
+    """``None``, or ``TieredReservation``: requested memory is kept for its container (``MemoryQoS``)."""
     cgroup_root: str = "/podling"
     cgroups_per_qos: bool = True
     single_process_oom_kill: bool = False
@@ -134,6 +142,8 @@ class KubeletConfig(Struct, frozen=True, kw_only=True):
     disk with its user's files would then evict and reject pods too often."""
     eviction_soft: Mapping[str, str] = field(default_factory=dict)
     eviction_soft_grace_period: Mapping[str, float] = field(default_factory=dict)
+    eviction_minimum_reclaim: Mapping[str, str] = field(default_factory=dict)
+    """The amount by signal beyond its threshold that an eviction is to free."""
     eviction_max_pod_grace_period: int = 0
     eviction_pressure_transition_period: float = 300.0
 

@@ -40,3 +40,5 @@ class KubeletDeps(Struct, frozen=True):
     """The node's CPUs and NUMA nodes; None: the machine's own."""
     connect_logind: Callable[[], Awaitable[Logind]] = connect_logind
     """Returns the machine's login manager, whose shutdowns the kubelet delays. Raises ``LogindFailure``."""
+    swaps: Path = Path("/proc/swaps")
+    """The kernel's list of swap areas."""

@@ -38,7 +38,7 @@ from podling.kubelet.directories import Directories
 from podling.kubelet.eviction.eviction_manager import EvictionManager
 from podling.kubelet.eviction.image_gc import ImageCollector
 from podling.kubelet.log_rotation import LogRotation
-from podling.kubelet.node.machine import Machine, read_machine
+from podling.kubelet.node.machine import Machine, read_machine, read_swap_areas
 from podling.kubelet.node.node_agent import NodeAgent
 from podling.kubelet.node.node_pressure import DISK_PRESSURE, MEMORY_PRESSURE, PID_PRESSURE
 from podling.kubelet.node.node_status import NodeHealth, capacity, internal_ips, node_addresses
@@ -56,6 +56,7 @@ from podling.kubelet.reference_watches import ReferenceWatches
 from podling.kubelet.shutdown.shutdown_manager import ShutdownManager
 from podling.kubelet.status.status import Verdict
 from podling.kubelet.status.status_manager import StatusManager
+from podling.kubelet.swap import NodeMemory, swap_refusal
 from podling.kubelet.timed_runtime import TimedRuntime
 from podling.kubelet.topology.container_manager import ContainerManager
 from podling.kubelet.topology.machine_topology import MachineTopology, read_topology
@@ -63,7 +64,7 @@ from podling.kubelet.topology.manager_settings import manager_settings, uses_top
 from podling.kubelet.volumes.volume_manager import VolumeManager
 from podling.machinery.pods import is_static
 from podling.machinery.quantity import value
-from podling.runtime.base import ContainerEventType
+from podling.runtime.base import ContainerEventType, UpdatesSandboxes
 from podling.runtime.failures import RuntimeFailure
 from podling.supervisor import Supervisor, Work
 
@@ -78,6 +79,8 @@ class Kubelet:
     """One node's kubelet. ``run`` works until cancelled and leaves containers running."""
 
     def __init__(self, deps: KubeletDeps) -> None:
+        if isinstance(deps.runtime, UpdatesSandboxes):
+            _check_swap(deps)
         timed = TimedRuntime(deps.runtime, deps.config.runtime_request_timeout)
         self._deps = deps = replace(deps, runtime=timed)
         self.ready = asyncio.Event()
@@ -103,7 +106,7 @@ class Kubelet:
         self._known_services: Informer[Service] = Informer(deps.client, Service)
         self._addresses = internal_ips(node_addresses(self._machine, config, self._hostname))
         own_capacity = capacity(self._machine, config)
-        self._memory_capacity = value(own_capacity["memory"])
+        self._memory = NodeMemory(value(own_capacity["memory"]), self._machine.swap)
         self._cpusets = CpusetReconciler(deps, self._workers, self._has_read_sources)
         self._assignments = ContainerManager(
             manager_settings(config, deps.topology or machine_topology(config, self._machine), own_capacity),
@@ -247,7 +250,9 @@ class Kubelet:
             host_ips=self._addresses,
             hostname=self._hostname,
             allocatable=self._agent.node.status.allocatable,
-            memory_capacity=self._memory_capacity,
+            memory=replace(
+                self._memory, allocatable=value(self._agent.node.status.allocatable.get("memory", "0"))
+            ),
         )
 
     def _current_health(self) -> NodeHealth:
@@ -326,6 +331,13 @@ class Kubelet:
     def _set_static(self, pods: Mapping[str, Pod]) -> None:
         self._workers.set_static(pods)
         self._mirrors.changed()
+
+
+def _check_swap(deps: KubeletDeps) -> None:
+    """Raise ``RuntimeFailure`` if the machine has swap and the configuration does not allow it."""
+    refusal = swap_refusal(deps.config, read_swap_areas(deps.swaps))
+    if refusal:
+        raise RuntimeFailure(refusal)
 
 
 def machine_topology(config: KubeletConfig, machine: Machine) -> MachineTopology:

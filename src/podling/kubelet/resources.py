@@ -10,6 +10,8 @@ from collections.abc import Mapping
 
 from podling.api.core_v1 import Container, Pod, PodSpec
 from podling.kubelet.config import KubeletConfig
+from podling.kubelet.memory_qos import container_memory_qos, pod_memory_qos
+from podling.kubelet.swap import NodeMemory, swap_bytes
 from podling.kubelet.topology.cpu_rules import STATIC, exclusive_count
 from podling.machinery.pods import (
     BEST_EFFORT,
@@ -24,6 +26,7 @@ from podling.machinery.pods import (
 )
 from podling.machinery.quantity import milli_value, value
 from podling.runtime.base import LinuxResources
+from podling.runtime.values import SWAP_MAX
 
 SHARES_MIN = 2
 SHARES_MAX = 262144
@@ -100,9 +103,10 @@ WHOLE_CONTAINER_OOM_KILL = {"memory.oom.group": "1"}
 
 
 def container_resources(
-    spec: PodSpec, container: Container, config: KubeletConfig, memory_capacity: int
+    pod: Pod, container: Container, config: KubeletConfig, node: NodeMemory
 ) -> LinuxResources:
     """Return one container's cgroup values. A container without a limit of its own has the pod's."""
+    spec = pod.spec
     requests, limits = container.resources.requests, dict(container.resources.limits)
     if spec.resources is not None:
         for name in ("cpu", "memory"):
@@ -113,14 +117,20 @@ def container_resources(
     limited = config.cpu_cfs_quota and not has_exclusive_cpus(spec, container, config)
     quota = cpu_quota(cpu_limit, period) if limited else None
     memory = _amount(limits, "memory") or None
+    swap = swap_bytes(pod, container, config, node)
     return LinuxResources(
         cpu_shares=cpu_shares(cpu_request or cpu_limit),
         cpu_quota=quota,
         cpu_period=period if quota is not None else None,
         memory_limit=memory,
-        memory_swap_limit=memory,
-        oom_score_adj=oom_score_adj(spec, container, memory_capacity),
-        unified=_huge_pages(limits) | ({} if config.single_process_oom_kill else WHOLE_CONTAINER_OOM_KILL),
+        memory_swap_limit=memory + swap if memory is not None else None,
+        oom_score_adj=oom_score_adj(spec, container, node.capacity),
+        unified={
+            **_huge_pages(limits),
+            **({} if config.single_process_oom_kill else WHOLE_CONTAINER_OOM_KILL),
+            **({SWAP_MAX: str(swap)} if node.swap else {}),
+            **container_memory_qos(spec, container, config, node.allocatable or node.capacity),
+        },
     )
 
 
@@ -162,6 +172,7 @@ def pod_resources(spec: PodSpec, config: KubeletConfig) -> LinuxResources:
         cpu_period=period if quota is not None else None,
         memory_limit=memory,
         pids_limit=pids,
+        unified=pod_memory_qos(spec, config),
     )
 
 

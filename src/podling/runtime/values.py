@@ -45,6 +45,10 @@ class NamespaceOptions(Struct, frozen=True, kw_only=True):
     """The users of a pod with a user namespace of its own; None: the node's."""
 
 
+SWAP_MAX = "memory.swap.max"
+"""The file of cgroup version 2 with the bytes of swap that a container may use."""
+
+
 class LinuxResources(Struct, frozen=True, kw_only=True):
     """cgroup limits; ``None`` means not limited (or: not changed, in ``update_resources``).
 

@@ -17,11 +17,13 @@ from podling.kubelet.resources import (
     oom_score_adj,
     pod_resources,
 )
+from podling.kubelet.swap import NodeMemory
 
 CONFIG = KubeletConfig(cluster_dns=("10.96.0.10",))
 
 
 GIB = 1 << 30
+NODE = NodeMemory(8 * GIB, allocatable=7 * GIB)
 
 
 def container(**resources: Any) -> dict[str, Any]:
@@ -54,22 +56,22 @@ def test_cpu_quota_has_a_minimum(milli: int, quota: int | None) -> None:
 
 
 def test_container_limits_become_cgroup_values() -> None:
-    subject = spec(container(requests={"cpu": "250m"}, limits={"cpu": "1", "memory": "64Mi"}))
-    found = container_resources(subject, subject.containers[0], CONFIG, 8 * GIB)
+    subject = pod(container(requests={"cpu": "250m"}, limits={"cpu": "1", "memory": "64Mi"}))
+    found = container_resources(subject, subject.spec.containers[0], CONFIG, NODE)
     assert (found.cpu_shares, found.cpu_quota, found.cpu_period) == (256, 100000, 100000)
     assert (found.memory_limit, found.memory_swap_limit) == (64 << 20, 64 << 20)
 
 
 @pytest.mark.parametrize(("single", "unified"), [(False, {"memory.oom.group": "1"}), (True, {})])
 def test_single_process_oom_kill_spares_the_container(single: bool, unified: dict[str, str]) -> None:
-    subject = spec(container(limits={"memory": "64Mi"}))
+    subject = pod(container(limits={"memory": "64Mi"}))
     config = KubeletConfig(single_process_oom_kill=single)
-    assert container_resources(subject, subject.containers[0], config, 8 * GIB).unified == unified
+    assert container_resources(subject, subject.spec.containers[0], config, NODE).unified == unified
 
 
 def test_container_without_limits_has_the_pods() -> None:
-    subject = spec(container(), resources={"limits": {"memory": "1Gi"}})
-    assert container_resources(subject, subject.containers[0], CONFIG, 8 * GIB).memory_limit == GIB
+    subject = pod(container(), resources={"limits": {"memory": "1Gi"}})
+    assert container_resources(subject, subject.spec.containers[0], CONFIG, NODE).memory_limit == GIB
 
 
 @pytest.mark.parametrize(
@@ -125,3 +127,38 @@ def test_pod_pids_limit_is_the_limit_of_every_pod(requests: dict[str, str]) -> N
     app = {"name": "app", "resources": {"requests": requests}}
     assert pod_resources(spec(app), KubeletConfig(pod_pids_limit=100)).pids_limit == 100
     assert pod_resources(spec(app), KubeletConfig()).pids_limit is None
+
+
+@pytest.mark.parametrize(
+    ("swap", "memory", "limit", "swap_max"),
+    [
+        (0, {"limits": {"memory": "1Gi"}}, GIB, None),
+        (4 * GIB, {"limits": {"memory": "1Gi"}}, GIB, "0"),
+        (4 * GIB, {}, None, "0"),
+        (
+            4 * GIB,
+            {"requests": {"memory": "1Gi"}, "limits": {"memory": "2Gi"}},
+            5 * GIB // 2,
+            str(GIB // 2),
+        ),
+        (4 * GIB, {"requests": {"memory": "2Gi"}}, None, str(GIB)),
+    ],
+)
+def test_swap_is_never_unlimited(
+    swap: int, memory: dict[str, Any], limit: int | None, swap_max: str | None
+) -> None:
+    subject = pod(container(**memory), container())
+    config = KubeletConfig(fail_swap_on=False, memory_swap_swap_behavior="LimitedSwap")
+    found = container_resources(subject, subject.spec.containers[0], config, NodeMemory(8 * GIB, swap))
+    assert found.memory_swap_limit == limit
+    assert found.unified.get("memory.swap.max") == swap_max
+
+
+def test_container_with_its_own_cpus_has_no_quota() -> None:
+    config = KubeletConfig(cpu_manager_policy="static")
+    whole = {"cpu": "2", "memory": "1Gi"}
+    subject = pod(container(requests=whole, limits=whole))
+    found = container_resources(subject, subject.spec.containers[0], config, NODE)
+    assert (found.cpu_shares, found.cpu_quota) == (2048, None)
+    assert pod_resources(subject.spec, config).cpu_quota is None
+    assert pod_resources(subject.spec, CONFIG).cpu_quota == 200000

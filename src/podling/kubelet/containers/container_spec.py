@@ -25,6 +25,7 @@ from podling.kubelet.failures import MissingReference, StartFailure
 from podling.kubelet.labels import container_annotations, container_labels
 from podling.kubelet.references import References
 from podling.kubelet.resources import container_resources
+from podling.kubelet.swap import NodeMemory
 from podling.kubelet.topology.container_manager import ContainerManager
 from podling.kubelet.volumes.volume_manager import VolumeManager
 from podling.runtime.base import ContainerSpec, LinuxResources, Mount
@@ -39,7 +40,7 @@ class NodeFacts(Struct, frozen=True):
     host_ips: tuple[str, ...] = ()
     hostname: str = ""
     allocatable: Mapping[str, str] = field(default_factory=dict)
-    memory_capacity: int = 0
+    memory: NodeMemory = NodeMemory()
 
 
 class Instance(Struct, frozen=True):
@@ -116,7 +117,7 @@ class ContainerSpecs:
         )
 
     async def _resources(self, pod: Pod, container: Container, node: NodeFacts) -> LinuxResources:
-        found = container_resources(pod.spec, container, self._deps.config, node.memory_capacity)
+        found = container_resources(pod, container, self._deps.config, node.memory)
         await self._assignments.save()
         own = self._assignments.assigned(pod.metadata.uid or "", container.name)
         return replace(found, cpuset_cpus=own.cpus, cpuset_mems=own.mems)

@@ -29,6 +29,7 @@ from podling.kubelet.node.node_pressure import (
     Observation,
     Pressure,
     Threshold,
+    needs_no_eviction,
     observe_pressure,
     thresholds,
 )
@@ -77,7 +78,10 @@ class EvictionManager:
         self._node = node
         self._changed = changed
         self._thresholds = thresholds(
-            config.eviction_hard, config.eviction_soft, config.eviction_soft_grace_period
+            config.eviction_hard,
+            config.eviction_soft,
+            config.eviction_soft_grace_period,
+            config.eviction_minimum_reclaim,
         )
         self._directories = services.directories
         self._meters = StorageMeters()
@@ -164,20 +168,20 @@ class EvictionManager:
         resource = RESOURCE_OF[choice.threshold.signal]
         text = f"Attempting to reclaim {resource}"
         self._deps.recorder.event(self._node(), "Warning", "EvictionThresholdMet", text)
-        if CONDITION_OF[choice.threshold.signal] == DISK_PRESSURE and await self._reclaim_disk():
-            return []
+        if CONDITION_OF[choice.threshold.signal] == DISK_PRESSURE:
+            await self._reclaim_disk()
+            if needs_no_eviction(self._thresholds, await node_left(self._deps, self._node())):
+                return []
         return await self._evict(choice)
 
-    async def _reclaim_disk(self) -> bool:
-        """Remove ended pods' containers, then unused images. Return True if any were removed."""
+    async def _reclaim_disk(self) -> None:
+        """Remove ended pods' containers, then unused images."""
         ended = [worker for worker in self._workers.values() if isinstance(worker.state, Finished)]
-        cleared = False
         for worker in ended:
             observed = await self._services.observer.observe(worker.uid)
             if observed.containers:
                 await remove_everything(self._services, worker.record.pod)
-                cleared = True
-        return bool(await self._images.remove_unused()) or cleared
+        await self._images.remove_unused()
 
     async def _evict(self, choice: _Choice) -> list[PodWorker]:
         uses = await self._uses(RESOURCE_OF[choice.threshold.signal])

@@ -60,7 +60,7 @@ def excess(pod: Pod, use: StorageUse) -> str:
     used += use.managed
     if total is not None and used > total.value:
         return f"Pod ephemeral local storage usage exceeds the total limit of containers {total}. "
-    for container in (*pod.spec.init_containers, *pod.spec.containers):
+    for container in pod.spec.containers:
         own = container.resources.limits.get(STORAGE)
         if own is not None and use.containers.get(container.name, 0) > value(own):
             return f'Container {container.name} exceeded its local ephemeral storage limit "{own}". '

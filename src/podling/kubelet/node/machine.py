@@ -86,6 +86,15 @@ def read_meminfo() -> dict[str, int]:
     return found
 
 
+def read_swap_areas(path: Path) -> tuple[str, ...]:
+    """Return the swap areas in ``/proc/swaps``; a kernel without that file has no swap."""
+    try:
+        lines = path.read_text().splitlines()
+    except OSError:
+        return ()
+    return tuple(line.split()[0] for line in lines[1:] if line.strip())
+
+
 def _disk_size(path: Path) -> int:
     while not path.exists() and path != path.parent:
         path = path.parent

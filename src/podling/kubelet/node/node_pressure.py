@@ -13,18 +13,22 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from podling.api.core_v1 import Pod, Taint
 from podling.machinery.pods import BEST_EFFORT, is_critical, qos_class_of
-from podling.machinery.quantity import value
+from podling.machinery.quantity import ZERO, parse, value
 from podling.machinery.tolerations import tolerates
 
 MEMORY_PRESSURE = "MemoryPressure"
 DISK_PRESSURE = "DiskPressure"
 PID_PRESSURE = "PIDPressure"
 
+ALLOCATABLE_MEMORY = "allocatableMemory.available"
+
 CONDITION_OF = {
     "memory.available": MEMORY_PRESSURE,
+    ALLOCATABLE_MEMORY: MEMORY_PRESSURE,
     "nodefs.available": DISK_PRESSURE,
     "nodefs.inodesFree": DISK_PRESSURE,
     "imagefs.available": DISK_PRESSURE,
@@ -35,8 +39,13 @@ CONDITION_OF = {
 
 MEMORY_TAINT = Taint(key="node.kubernetes.io/memory-pressure", effect="NoSchedule")
 
+CONTAINER_FS = ("containerfs.available", "containerfs.inodesFree")
+"""Signals of writable layers. These are on the file system of the images or of the volumes, so thresholds for
+them have no meaning of their own (``UpdateContainerFsThresholds``)."""
+
 RESOURCE_OF = {
     "memory.available": "memory",
+    ALLOCATABLE_MEMORY: "memory",
     "nodefs.available": "ephemeral-storage",
     "nodefs.inodesFree": "inodes",
     "imagefs.available": "ephemeral-storage",
@@ -56,17 +65,32 @@ Observations = Mapping[str, Observation]
 
 
 class Threshold(Struct, frozen=True):
-    """``amount`` is a quantity or a percentage; ``grace`` is None for a hard threshold."""
+    """``amount`` is a quantity or a percentage; ``grace`` is None for a hard threshold.
+
+    ``reclaim``, of the same kind, is the amount beyond the threshold that an eviction is to free.
+    """
 
     signal: str
     amount: str
     grace: timedelta | None = None
+    reclaim: str = "0"
 
     def limit(self, capacity: int) -> int:
         """Return the amount below which the threshold is met."""
-        if self.amount.endswith("%"):
-            return int(capacity * _single(_single(float(self.amount[:-1])) / 100))
-        return value(self.amount)
+        return _absolute(self.amount, capacity)
+
+    def is_met(self, observation: Observation, *, until_reclaimed: bool = False) -> bool:
+        """Return whether too little is available, or, ``until_reclaimed``, not yet enough."""
+        limit = self.limit(observation.capacity)
+        if until_reclaimed:
+            limit += _absolute(self.reclaim, observation.capacity)
+        return observation.available < limit
+
+
+def _absolute(amount: str, capacity: int) -> int:
+    if amount.endswith("%"):
+        return int(capacity * _single(_single(float(amount[:-1])) / 100))
+    return value(amount)
 
 
 def _single(number: float) -> float:
@@ -76,31 +100,59 @@ def _single(number: float) -> float:
 
 
 def thresholds(
-    hard: Mapping[str, str], soft: Mapping[str, str], soft_grace: Mapping[str, float]
+    hard: Mapping[str, str],
+    soft: Mapping[str, str],
+    soft_grace: Mapping[str, float],
+    reclaim: Mapping[str, str] | None = None,
 ) -> tuple[Threshold, ...]:
-    """Return the configured thresholds; 0, 0% and 100% disable a signal. Raises ``ValueError``."""
-    unknown = sorted({*hard, *soft} - set(CONDITION_OF))
-    if unknown:
-        raise ValueError(f"unknown eviction signals: {', '.join(unknown)}")
-    missing = sorted(set(soft) - set(soft_grace))
-    if missing:
-        raise ValueError(f"soft eviction thresholds without a grace period: {', '.join(missing)}")
-    found = [Threshold(signal, amount) for signal, amount in hard.items()]
-    found += [
-        Threshold(signal, amount, timedelta(seconds=soft_grace[signal])) for signal, amount in soft.items()
+    """Return the configured thresholds; 0, 0% and 100% disable a signal. Raises ``ValueError``.
+
+    A hard threshold for the node's memory also holds for the memory that pods may request.
+    """
+    wanted = reclaim or {}
+    for signal in sorted({*hard, *soft, *soft_grace, *wanted}):
+        if signal not in CONDITION_OF and signal not in CONTAINER_FS:
+            raise ValueError(f"unsupported eviction signal {signal}")
+        for given in (hard, soft, wanted):
+            _check_amount(signal, given.get(signal, "0"))
+        if soft_grace.get(signal, 0) < 0:
+            text = f"{soft_grace[signal]}, must be a positive value"
+            raise ValueError(f"invalid eviction grace period specified: {text}")
+        if signal in soft and signal not in soft_grace:
+            raise ValueError(f"grace period must be specified for the soft eviction threshold {signal}")
+    hard_ones = [Threshold(signal, amount, None, wanted.get(signal, "0")) for signal, amount in hard.items()]
+    found = hard_ones + [
+        Threshold(signal, amount, timedelta(seconds=soft_grace[signal]), wanted.get(signal, "0"))
+        for signal, amount in soft.items()
     ]
-    return tuple(threshold for threshold in found if threshold.amount not in ("0", "0%", "100%"))
+    found += [
+        replace(each, signal=ALLOCATABLE_MEMORY) for each in hard_ones if each.signal == "memory.available"
+    ]
+    disabled = ("0", "0%", "100%")
+    return tuple(each for each in found if each.amount not in disabled and each.signal not in CONTAINER_FS)
+
+
+def _check_amount(signal: str, amount: str) -> None:
+    """Raise ``ValueError`` for an amount that is neither a quantity nor a percentage, or negative."""
+    if amount.endswith("%"):
+        part = float(amount[:-1])
+        if not 0 <= part <= 100:
+            bound = ">= 0%" if part < 0 else "<= 100%"
+            raise ValueError(f"eviction percentage threshold {signal} must be {bound}: {amount}")
+    elif parse(amount) < ZERO:
+        raise ValueError(f"eviction threshold {signal} must be positive: {amount}")
 
 
 class Pressure(Struct, frozen=True):
     """The state that one observation of the node passes to the next.
 
     ``met_since`` holds the time since when each threshold is met without a break, ``last_seen`` the last time
-    at which a threshold called for each condition.
+    at which a threshold was met for each condition, ``reclaiming`` the thresholds that called for evictions.
     """
 
     met_since: Mapping[Threshold, datetime] = field(default_factory=dict)
     last_seen: Mapping[str, datetime] = field(default_factory=dict)
+    reclaiming: tuple[Threshold, ...] = ()
 
     def conditions(self, now: datetime, transition: timedelta) -> frozenset[str]:
         """Return the conditions that hold: called for now, or less than ``transition`` ago."""
@@ -118,16 +170,28 @@ class Pressure(Struct, frozen=True):
 def observe_pressure(
     before: Pressure, configured: Sequence[Threshold], observed: Observations, now: datetime
 ) -> Pressure:
-    """Return the pressure after one more observation."""
-    met = [t for t in configured if t.signal in observed and _met(t, observed[t.signal])]
+    """Return the pressure after one more observation.
+
+    A threshold that called for an eviction stays met until the minimum reclaim is free as well. Conditions do
+    not wait for grace periods: those only delay evictions.
+    """
+    met = [
+        threshold
+        for threshold in configured
+        if threshold.signal in observed
+        and threshold.is_met(observed[threshold.signal], until_reclaimed=threshold in before.reclaiming)
+    ]
     since = {threshold: before.met_since.get(threshold, now) for threshold in met}
-    due = Pressure(since).due(now)
-    seen = {**before.last_seen, **{CONDITION_OF[threshold.signal]: now for threshold in due}}
-    return Pressure(since, seen)
+    seen = {**before.last_seen, **{CONDITION_OF[threshold.signal]: now for threshold in met}}
+    return Pressure(since, seen, Pressure(since).due(now))
 
 
-def _met(threshold: Threshold, observation: Observation) -> bool:
-    return observation.available < threshold.limit(observation.capacity)
+def needs_no_eviction(configured: Sequence[Threshold], observed: Observations) -> bool:
+    """Return whether freeing unused files was enough: no threshold is met, minimum reclaim included."""
+    return not any(
+        threshold.signal in observed and threshold.is_met(observed[threshold.signal], until_reclaimed=True)
+        for threshold in configured
+    )
 
 
 def pressure_refusal(pod: Pod, conditions: frozenset[str]) -> str:

@@ -9,11 +9,14 @@ import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from podling.api.core_v1 import Node
 from podling.kubelet.blocking import blocking
 from podling.kubelet.deps import KubeletDeps
+from podling.kubelet.node.allocatable import allocatable, reservations
 from podling.kubelet.node.machine import read_meminfo
-from podling.kubelet.node.node_pressure import Observation
+from podling.kubelet.node.node_pressure import ALLOCATABLE_MEMORY, Observation
 from podling.machinery.quantity import value
 from podling.runtime.base import ContainerStats, KeepsLogs
 from podling.runtime.image_service import Image
@@ -23,8 +26,23 @@ async def node_left(deps: KubeletDeps, node: Node) -> dict[str, Observation]:
     """Return the node's free resources, by signal. Raises ``RuntimeFailure``."""
     capacity, runtime = node.status.capacity, deps.runtime
     if isinstance(runtime, KeepsLogs):
-        return simulated_left(capacity, await runtime.stats(), await runtime.images.list_images())
-    return await blocking(machine_left, deps.root_dir, capacity)
+        found = simulated_left(capacity, await runtime.stats(), await runtime.images.list_images())
+    else:
+        found = await blocking(machine_left, deps.root_dir, capacity)
+    kept = replace(deps.config, eviction_hard={})
+    if "memory" in reservations(kept, capacity):
+        memory = value(allocatable(capacity, kept)["memory"])
+        found[ALLOCATABLE_MEMORY] = allocatable_left(memory, await runtime.stats())
+    return found
+
+
+def allocatable_left(memory: int, stats: Iterable[ContainerStats]) -> Observation:
+    """Return how much of the ``memory`` that pods may request their containers have left.
+
+    Where nothing is reserved this says no more than the node's free memory, and is not measured.
+    """
+    used = sum(found.memory_working_set_bytes for found in stats)
+    return Observation(max(0, memory - used), memory)
 
 
 def machine_left(root_dir: Path, capacity: Mapping[str, str]) -> dict[str, Observation]:

@@ -25,6 +25,7 @@ from podling.kubelet.status.container_statuses import ContainerFacts
 from podling.kubelet.status.status import PodFacts, Verdict, pod_status
 from podling.kubelet.status.status_merge import terminated_status
 from podling.kubelet.status.worker_memory import PodMemory
+from podling.kubelet.swap import NodeMemory
 from podling.machinery.pods import qos_class
 from podling.runtime.base import ContainerState
 
@@ -117,12 +118,12 @@ class PodRecord:
         """Return the remaining steps of a resize in progress."""
         if not self.resize.in_progress:
             return ResizePlan()
-        return self._services.resizer.plan(granted, self.observed, self._memory_capacity)
+        return self._services.resizer.plan(granted, self.observed, self._node_memory)
 
     async def carry_out_resize(self, granted: Pod) -> None:
         """Apply the granted resources to the running containers."""
         resizer = self._services.resizer
-        self.resize = await resizer.carry_out(granted, self.observed, self.resize, self._memory_capacity)
+        self.resize = await resizer.carry_out(granted, self.observed, self.resize, self._node_memory)
         if self.resize.error:
             self.memory.retry(error_retry(clock.now()))
         await self.observe()
@@ -138,8 +139,8 @@ class PodRecord:
         return retry_order(self.pod, self.resize.allocation, qos_class(self.pod.spec))
 
     @property
-    def _memory_capacity(self) -> int:
-        return self._services.node().memory_capacity
+    def _node_memory(self) -> NodeMemory:
+        return self._services.node().memory
 
     def record_event(self, type_: str, reason: str, message: str) -> None:
         """Record an event about the pod."""

@@ -220,7 +220,9 @@ class PodWorkers(Mapping[str, PodWorker]):
 
     def refuse_resize(self, pod: Pod) -> Pending | None:
         """Return None if the node grants the resources that ``pod`` now wants, else the reason."""
-        return resize_refusal(pod, self._node(), self._others(pod))
+        worker = self._workers[pod.metadata.uid or ""]
+        allocation = worker.record.resize.allocation
+        return resize_refusal(pod, allocation, self._node(), self._others(pod), self._config)
 
     def _others(self, pod: Pod) -> list[Occupant]:
         workers = self._workers.values()

@@ -21,9 +21,11 @@ from podling.kubelet.observation import PodObservation
 from podling.kubelet.pods.admission import Occupant, shortage
 from podling.kubelet.resources import container_resources
 from podling.kubelet.status import conditions as rules
+from podling.kubelet.swap import LIMITED_SWAP, NodeMemory, swap_behavior
+from podling.kubelet.topology import cpu_rules, memory_rules
 from podling.machinery.conditions import find
-from podling.machinery.pods import pod_requests
-from podling.machinery.quantity import parse
+from podling.machinery.pods import GUARANTEED, pod_requests, qos_class_of, regular_and_init
+from podling.machinery.quantity import Quantity, parse
 from podling.runtime.base import Container as Observed
 from podling.runtime.base import ContainerState, LinuxResources
 
@@ -81,16 +83,56 @@ class Pending(Struct, frozen=True):
     message: str
 
 
-def resize_refusal(pod: Pod, node: Node, others: Sequence[Occupant]) -> Pending | None:
-    """Return None if the resources of the spec fit beside ``others``, else the reason."""
-    zero = parse("0")
-    for name, amount in pod_requests(pod.spec).items():
+def resize_refusal(
+    pod: Pod, allocation: Allocation, node: Node, others: Sequence[Occupant], config: KubeletConfig
+) -> Pending | None:
+    """Return None if the node grants the resources of the spec beside ``others``, else the reason."""
+    impossible = _swap_problem(pod, allocation, config) or _static_problem(pod, allocation, config)
+    if impossible:
+        return Pending(INFEASIBLE, impossible)
+    requests, zero = pod_requests(pod.spec), parse("0")
+    for name in ("memory", "cpu"):
+        amount = requests.get(name, zero)
         capacity = parse(node.status.allocatable[name]) if name in node.status.allocatable else zero
         if amount > capacity:
-            numbers = f"requested: {amount}, capacity: {capacity}"
-            return Pending(INFEASIBLE, f"Node didn't have enough capacity: {name}, {numbers}")
+            numbers = [each.milli_value if name == "cpu" else each.value for each in (amount, capacity)]
+            text = f"{name}, requested: {numbers[0]}, capacity: {numbers[1]}"
+            return Pending(INFEASIBLE, f"Node didn't have enough capacity: {text}")
     short = shortage(pod_requests(pod.spec), node, others)
     return Pending(DEFERRED, short[1]) if short is not None else None
+
+
+def _swap_problem(pod: Pod, allocation: Allocation, config: KubeletConfig) -> str:
+    """Return why swap forbids the resize: its limit is computed from the memory request."""
+    before = with_allocation(pod, allocation)
+    old = {container.name: container for container in regular_and_init(before.spec)}
+    for container in regular_and_init(pod.spec):
+        known = old[container.name]
+        if _request(container, "memory") == _request(known, "memory") or _needs_restart(known, ("memory",)):
+            continue
+        if LIMITED_SWAP in (swap_behavior(pod, container, config), swap_behavior(before, known, config)):
+            return "In-place resize of containers with swap is not supported."
+    return ""
+
+
+def _static_problem(pod: Pod, allocation: Allocation, config: KubeletConfig) -> str:
+    """Return why CPUs or memory of its own forbid a pod's resize: they do not change while it runs."""
+    if qos_class_of(pod) != GUARANTEED:
+        return ""
+    managers = (
+        ("cpu", "CPU Manager", config.cpu_manager_policy, cpu_rules.STATIC),
+        ("memory", "Memory Manager", config.memory_manager_policy, memory_rules.STATIC),
+    )
+    before = with_allocation(pod, allocation).spec
+    for name, manager, policy, static in managers:
+        new, old = ([_request(c, name) for c in regular_and_init(spec)] for spec in (pod.spec, before))
+        if policy == static and new != old:
+            return f'Resize is infeasible for Guaranteed Pods alongside {manager} policy "{static}"'
+    return ""
+
+
+def _request(container: Container, name: str) -> Quantity:
+    return parse(container.resources.requests.get(name, "0"))
 
 
 class Update(Struct, frozen=True):
@@ -116,9 +158,7 @@ class ResizePlan(Struct, frozen=True):
         return not self.restart and not self.updates
 
 
-def plan_resize(
-    pod: Pod, observed: PodObservation, config: KubeletConfig, memory_capacity: int
-) -> ResizePlan:
+def plan_resize(pod: Pod, observed: PodObservation, config: KubeletConfig, node: NodeMemory) -> ResizePlan:
     """Return the steps that give the running containers the resources of ``pod`` (as granted)."""
     restart: list[str] = []
     updates: list[Update] = []
@@ -126,7 +166,7 @@ def plan_resize(
         found = observed.newest(container.name)
         if found is None or found.state is not ContainerState.RUNNING or found.resources is None:
             continue
-        target = container_resources(pod.spec, container, config, memory_capacity)
+        target = container_resources(pod, container, config, node)
         changed = changed_resources(found.resources, target)
         if not changed:
             continue

@@ -28,6 +28,7 @@ from podling.kubelet.pods.resize import (
 )
 from podling.kubelet.resources import pod_resources
 from podling.kubelet.status import conditions as rules
+from podling.kubelet.swap import NodeMemory
 from podling.machinery.conditions import find
 from podling.runtime.base import UpdatesSandboxes
 from podling.runtime.failures import RuntimeFailure
@@ -98,14 +99,12 @@ class Resizer:
         self._record_event(pod, "Normal", "ResizeStarted", f"Pod resize started: {_summary(pod)}")
         return Resize(desired_resources(pod.spec), in_progress=True)
 
-    def plan(self, pod: Pod, observed: PodObservation, memory_capacity: int) -> ResizePlan:
-        return plan_resize(pod, observed, self._deps.config, memory_capacity)
+    def plan(self, pod: Pod, observed: PodObservation, node: NodeMemory) -> ResizePlan:
+        return plan_resize(pod, observed, self._deps.config, node)
 
-    async def carry_out(
-        self, pod: Pod, observed: PodObservation, resize: Resize, memory_capacity: int
-    ) -> Resize:
+    async def carry_out(self, pod: Pod, observed: PodObservation, resize: Resize, node: NodeMemory) -> Resize:
         """Apply the granted resources to the running containers. ``pod`` is the pod as granted."""
-        plan = self.plan(pod, observed, memory_capacity)
+        plan = self.plan(pod, observed, node)
         try:
             if plan.updates:
                 await self._update(pod, observed, plan)

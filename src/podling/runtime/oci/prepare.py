@@ -33,6 +33,7 @@ from podling.runtime.oci.seccomp_compile import compiled
 from podling.runtime.oci.spec import Device, Inputs, image_binds, oci_config, stop_signal
 from podling.runtime.oci.users import User, check_user, resolve_user
 from podling.runtime.platform import architecture
+from podling.runtime.values import SWAP_MAX
 
 
 class Prepared(Struct, frozen=True):
@@ -100,8 +101,9 @@ def _prepare(
     place = host.place(sandbox.id)
     capabilities = container_capabilities(spec.security, host.capabilities)
     seccomp = profile_for(spec.security.seccomp, capabilities)
-    if spec.resources.memory_swap_limit is not None and not host.cgroups.limits_swap(sandbox.cgroup):
-        spec = replace(spec, resources=replace(spec.resources, memory_swap_limit=None))
+    if not host.cgroups.limits_swap(sandbox.cgroup):
+        others = {name: value for name, value in spec.resources.unified.items() if name != SWAP_MAX}
+        spec = replace(spec, resources=replace(spec.resources, memory_swap_limit=None, unified=others))
     inputs = Inputs(
         spec=spec,
         image=image,

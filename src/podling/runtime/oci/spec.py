@@ -26,6 +26,7 @@ from podling.runtime.images.records import ImageContent
 from podling.runtime.oci.host_files import place_of
 from podling.runtime.oci.seccomp_compile import ANNOTATION as COMPILED_FILTER
 from podling.runtime.oci.users import User
+from podling.runtime.values import SWAP_MAX
 
 DEFAULT_PATH = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 DEFAULT_STOP_SIGNAL = "SIGTERM"
@@ -279,9 +280,21 @@ def _resources(inputs: Inputs) -> dict[str, Any]:
         rules.extend(_device_rule(*rule) for rule in _DEVICES_ALLOWED)
         rules.extend(_device_rule(each.kind, each.major, each.minor, each.access) for each in inputs.devices)
     limits = inputs.spec.resources
-    if not inputs.unified_cgroups:
-        limits = replace(limits, unified={})
-    return {"devices": rules, **linux_resources(limits)}
+    if inputs.unified_cgroups:
+        return {"devices": rules, **linux_resources(limits)}
+    without_swap = SWAP_MAX in limits.unified
+    found = linux_resources(_for_version_1(limits))
+    if without_swap and limits.memory_limit is None:
+        # Version 1 limits swap only together with memory; this keeps the kernel from swapping at all.
+        found["memory"] = {**found.get("memory", {}), "swappiness": 0}
+    return {"devices": rules, **found}
+
+
+def _for_version_1(limits: LinuxResources) -> LinuxResources:
+    """Return limits for cgroup version 1, where no container gets swap (``LimitedSwap`` needs version 2)."""
+    if SWAP_MAX in limits.unified:
+        return replace(limits, unified={}, memory_swap_limit=limits.memory_limit)
+    return replace(limits, unified={})
 
 
 def _device_rule(kind: str, major: int | None, minor: int | None, access: str) -> dict[str, Any]:

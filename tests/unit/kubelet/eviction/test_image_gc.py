@@ -143,7 +143,9 @@ async def test_loaded_image_stays_until_disk_pressure(cluster: ControlPlane, tmp
 async def test_under_disk_pressure_ended_pods_lose_their_containers_first(
     cluster: ControlPlane, tmp_path: Path
 ) -> None:
-    config = KubeletConfig(**CONFIG | {"eviction_hard": {"nodefs.available": "85%"}})
+    config = KubeletConfig(
+        **CONFIG | {"eviction_hard": {"nodefs.available": "85%"}, "image_minimum_gc_age": 0}
+    )
     async with sim_node(cluster, tmp_path, Scenario(), config) as node:
         await node.create(pod("done", restartPolicy="Never", script={"runs": [{"seconds": 1}]}))
         await node.create(user("b"))
@@ -154,6 +156,22 @@ async def test_under_disk_pressure_ended_pods_lose_their_containers_first(
         assert left.image.startswith("b")
         assert (await node.get("done")).status.phase == "Succeeded"
         assert (await node.get("b")).status.phase == "Running"
+
+
+@pytest.mark.parametrize(("reclaim", "phase"), [("0", "Running"), ("10%", "Failed")])
+async def test_pod_is_evicted_unless_removing_images_frees_the_minimum(
+    reclaim: str, phase: str, cluster: ControlPlane, tmp_path: Path
+) -> None:
+    pressed = {
+        "eviction_hard": {"nodefs.available": "85%"},
+        "eviction_minimum_reclaim": {"nodefs.available": reclaim},
+        "image_minimum_gc_age": 0,
+    }
+    async with sim_node(cluster, tmp_path, Scenario(), KubeletConfig(**CONFIG | pressed)) as node:
+        await node.create(pod("done", restartPolicy="Never", script={"runs": [{"seconds": 1}]}))
+        await node.create(user("b"))
+        await node.pass_time(15)
+        assert (await node.get("b")).status.phase == phase
 
 
 async def test_image_beyond_maximum_age_is_removed(cluster: ControlPlane, tmp_path: Path) -> None:

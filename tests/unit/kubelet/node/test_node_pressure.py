@@ -11,6 +11,7 @@ from podling.kubelet.node.node_pressure import (
     Observation,
     Pressure,
     Threshold,
+    needs_no_eviction,
     observe_pressure,
     pressure_refusal,
     thresholds,
@@ -40,6 +41,7 @@ def test_hard_threshold_counts_at_once() -> None:
 def test_soft_threshold_counts_after_its_grace_period() -> None:
     pressure = observe_pressure(Pressure(), [SOFT], seen(150), START)
     assert pressure.due(START) == ()
+    assert pressure.conditions(START, timedelta(minutes=5)) == {"MemoryPressure"}
     pressure = observe_pressure(pressure, [SOFT], seen(150), at(59))
     assert pressure.due(at(59)) == ()
     assert observe_pressure(pressure, [SOFT], seen(150), at(60)).due(at(60)) == (SOFT,)
@@ -55,13 +57,77 @@ def test_condition_stays_for_the_transition_period() -> None:
     assert pressure.conditions(at(301), transition) == frozenset()
 
 
+def test_threshold_stays_met_until_the_minimum_is_reclaimed() -> None:
+    configured = [Threshold("memory.available", "100Mi", None, "50Mi")]
+    pressure = observe_pressure(Pressure(), configured, seen(120), START)
+    assert pressure.due(START) == ()
+    pressure = observe_pressure(pressure, configured, seen(99), at(10))
+    assert pressure.due(at(10)) == tuple(configured)
+    pressure = observe_pressure(pressure, configured, seen(149), at(20))
+    assert pressure.due(at(20)) == tuple(configured)
+    pressure = observe_pressure(pressure, configured, seen(150), at(30))
+    assert pressure.due(at(30)) == ()
+    assert not needs_no_eviction(configured, seen(149))
+    assert needs_no_eviction(configured, seen(150))
+    assert needs_no_eviction(configured, {})
+
+
 def test_thresholds_are_read_from_the_configuration() -> None:
-    found = thresholds({"memory.available": "1Gi", "nodefs.available": "0%"}, {}, {})
-    assert found == (Threshold("memory.available", "1Gi"),)
-    with pytest.raises(ValueError, match="unknown eviction signals: moon"):
-        thresholds({"moon.available": "1"}, {}, {})
-    with pytest.raises(ValueError, match="without a grace period"):
-        thresholds({}, {"memory.available": "1Gi"}, {})
+    found = thresholds(
+        {"nodefs.available": "0%", "containerfs.available": "5%", "pid.available": "10%"},
+        {"imagefs.available": "20%"},
+        {"imagefs.available": 30},
+        {"pid.available": "1%"},
+    )
+    assert found == (
+        Threshold("pid.available", "10%", None, "1%"),
+        Threshold("imagefs.available", "20%", timedelta(seconds=30)),
+    )
+
+
+def test_hard_memory_threshold_also_holds_for_the_memory_of_pods() -> None:
+    found = thresholds({"memory.available": "1Gi"}, {}, {}, {"memory.available": "1Mi"})
+    assert [(each.signal, each.amount, each.reclaim) for each in found] == [
+        ("memory.available", "1Gi", "1Mi"),
+        ("allocatableMemory.available", "1Gi", "1Mi"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("hard", "soft", "grace", "reclaim", "problem"),
+    [
+        ({"moon.available": "1"}, {}, {}, {}, "unsupported eviction signal moon.available"),
+        ({}, {}, {}, {"moon.available": "1"}, "unsupported eviction signal moon.available"),
+        (
+            {},
+            {"memory.available": "1Gi"},
+            {},
+            {},
+            "grace period must be specified for the soft eviction threshold memory.available",
+        ),
+        ({}, {}, {"memory.available": -1}, {}, "invalid eviction grace period specified: -1"),
+        (
+            {"memory.available": "-1Gi"},
+            {},
+            {},
+            {},
+            "threshold memory.available must be positive: -1Gi",
+        ),
+        ({"memory.available": "-5%"}, {}, {}, {}, "must be >= 0%: -5%"),
+        ({"memory.available": "105%"}, {}, {}, {}, "must be <= 100%: 105%"),
+        ({}, {}, {}, {"memory.available": "-1"}, "eviction threshold memory.available must be positive: -1"),
+    ],
+)
+def test_thresholds_that_make_no_sense_are_refused(
+    hard: dict[str, str],
+    soft: dict[str, str],
+    grace: dict[str, float],
+    reclaim: dict[str, str],
+    problem: str,
+) -> None:
+    with pytest.raises(ValueError, match=r".") as raised:
+        thresholds(hard, soft, grace, reclaim)
+    assert problem in str(raised.value)
 
 
 REQUESTING = {"name": "setup", "image": "i", "resources": {"requests": {"cpu": "1"}}}

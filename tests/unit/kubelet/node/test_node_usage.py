@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from podling.kubelet.node.node_pressure import Observation
-from podling.kubelet.node.node_usage import machine_left, simulated_left
+from podling.kubelet.node.node_usage import allocatable_left, machine_left, simulated_left
 from podling.runtime.base import ContainerStats
 from podling.runtime.image_service import Image
 from tests.unit.kubelet.instances import NOON
@@ -35,6 +35,14 @@ def test_simulated_node_has_its_capacity_less_the_use(
         "nodefs.available": Observation(disk, 2000),
         "imagefs.available": Observation(disk, 2000),
     }
+
+
+def test_memory_of_pods_is_what_nothing_reserves() -> None:
+    working = [
+        ContainerStats(container_id="c", at=NOON, memory_working_set_bytes=size) for size in (300, 200)
+    ]
+    assert allocatable_left(800, working) == Observation(300, 800)
+    assert allocatable_left(400, working) == Observation(0, 400)
 
 
 def test_missing_disk_leaves_its_signals_out(tmp_path: Path) -> None:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from podling.api.core_v1 import Node, NodeStatus
-from podling.kubelet.pods.resize import Pending, resize_refusal
+from podling.kubelet.config import KubeletConfig
+from podling.kubelet.pods.resize import Pending, desired_resources, resize_refusal
 from tests.support.kubelet_node import pod
 
 
@@ -15,10 +18,64 @@ def sized(cpu: str = "1", memory: str = "1Gi", **container: Any) -> list[dict[st
     return [{"name": "app", "image": "app:1", "resources": resources, **container}]
 
 
+NODE = Node(status=NodeStatus(allocatable={"cpu": "4", "memory": "8Gi"}))
+PLAIN = KubeletConfig()
+STATIC = KubeletConfig(cpu_manager_policy="static", memory_manager_policy="Static")
+SWAP = KubeletConfig(memory_swap_swap_behavior="LimitedSwap")
+RESTARTS = {"resizePolicy": [{"resourceName": "memory", "restartPolicy": "RestartContainer"}]}
+
+
+def refusal(
+    before: list[dict[str, Any]], after: list[dict[str, Any]], config: KubeletConfig = PLAIN
+) -> Pending | None:
+    allocation = desired_resources(pod(containers=before).spec)
+    return resize_refusal(pod(containers=after), allocation, NODE, (), config)
+
+
 def test_resize_beyond_the_node_is_infeasible() -> None:
     """The API server refuses it first; the kubelet does if the node has become smaller meanwhile."""
-    node = Node(status=NodeStatus(allocatable={"cpu": "4", "memory": "8Gi"}))
-    found = resize_refusal(pod(containers=sized("5")), node, ())
-    message = "Node didn't have enough capacity: cpu, requested: 5, capacity: 4"
-    assert found == Pending("Infeasible", message)
-    assert resize_refusal(pod(containers=sized("4")), node, ()) is None
+    text = "Node didn't have enough capacity: "
+    found = refusal(sized(), sized("5"))
+    assert found == Pending("Infeasible", f"{text}cpu, requested: 5000, capacity: 4000")
+    found = refusal(sized(), sized("5", "9Gi"))
+    assert found == Pending("Infeasible", f"{text}memory, requested: {9 << 30}, capacity: {8 << 30}")
+    assert refusal(sized(), sized("4")) is None
+
+
+def burstable(memory: str, **container: Any) -> list[dict[str, Any]]:
+    return [{"name": "app", "image": "a", "resources": {"requests": {"memory": memory}}, **container}]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "config", "message"),
+    [
+        (
+            sized("1"),
+            sized("2"),
+            STATIC,
+            'Resize is infeasible for Guaranteed Pods alongside CPU Manager policy "static"',
+        ),
+        (
+            sized("1"),
+            sized("1", "2Gi"),
+            STATIC,
+            'Resize is infeasible for Guaranteed Pods alongside Memory Manager policy "Static"',
+        ),
+        (sized("1"), sized("2"), KubeletConfig(memory_manager_policy="Static"), None),
+        (burstable("1Gi"), burstable("2Gi"), STATIC, None),
+        (
+            burstable("1Gi"),
+            burstable("2Gi"),
+            SWAP,
+            "In-place resize of containers with swap is not supported.",
+        ),
+        (burstable("1Gi", **RESTARTS), burstable("2Gi", **RESTARTS), SWAP, None),
+        (sized("1"), sized("1", "2Gi"), SWAP, None),
+        (burstable("1Gi"), burstable("2Gi"), KubeletConfig(), None),
+    ],
+)
+def test_static_managers_and_swap_make_a_resize_infeasible(
+    before: list[dict[str, Any]], after: list[dict[str, Any]], config: KubeletConfig, message: str | None
+) -> None:
+    found = refusal(before, after, config)
+    assert found == (Pending("Infeasible", message) if message else None)
