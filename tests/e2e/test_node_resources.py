@@ -80,7 +80,7 @@ async def test_kubelet_does_not_start_on_a_machine_with_swap(tmp_path: Path) -> 
 
 
 SWAP_FILES = "/sys/fs/cgroup/memory/memory.swappiness /sys/fs/cgroup/memory.swap.max"
-"""What keeps a container without a memory limit from swapping, with version 1 and version 2."""
+"""The files that keep a container without a memory limit from swapping, with version 1 and version 2."""
 
 
 async def test_container_without_memory_limit_gets_no_swap(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ worker only steps through the phases. Nothing here decides what to do with the p
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import datetime
 
 from msgspec import structs
 
@@ -21,11 +22,13 @@ from podling.kubelet.pods.collaborators import PodServices
 from podling.kubelet.pods.pod_sync import error_retry
 from podling.kubelet.pods.resize import DEFERRED, ResizePlan, desired_resources, retry_order
 from podling.kubelet.pods.resizer import Resize
+from podling.kubelet.status.conditions import POD_RESIZE_PENDING
 from podling.kubelet.status.container_statuses import ContainerFacts
 from podling.kubelet.status.status import PodFacts, Verdict, pod_status
 from podling.kubelet.status.status_merge import terminated_status
 from podling.kubelet.status.worker_memory import PodMemory
 from podling.kubelet.swap import NodeMemory
+from podling.machinery.conditions import find
 from podling.machinery.pods import qos_class
 from podling.runtime.base import ContainerState
 
@@ -134,9 +137,11 @@ class PodRecord:
         pending = self.resize.pending
         return pending is not None and pending.reason == DEFERRED
 
-    def resize_order(self) -> tuple[bool, int, bool]:
+    def resize_order(self) -> tuple[bool, int, bool, bool, datetime | None]:
         """Return the sort key of the pod among those whose resize is deferred."""
-        return retry_order(self.pod, self.resize.allocation, qos_class(self.pod.spec))
+        pending = find(self.status.conditions, POD_RESIZE_PENDING)
+        since = pending.last_transition_time if pending is not None else None
+        return retry_order(self.pod, self.resize.allocation, qos_class(self.pod.spec), since)
 
     @property
     def _node_memory(self) -> NodeMemory:

@@ -219,10 +219,24 @@ class PodWorkers(Mapping[str, PodWorker]):
         return bool(chosen)
 
     def refuse_resize(self, pod: Pod) -> Pending | None:
-        """Return None if the node grants the resources that ``pod`` now wants, else the reason."""
+        """Return None if the node grants the resources that ``pod`` now wants, else the reason.
+
+        Deferred resizes that come before it have the first claim on what is free.
+        """
         worker = self._workers[pod.metadata.uid or ""]
-        allocation = worker.record.resize.allocation
-        return resize_refusal(pod, allocation, self._node(), self._others(pod), self._config)
+        order = worker.record.resize_order()
+        claims = {uid: each.record.occupant for uid, each in self._workers.items() if each.holds_resources}
+        deferred = [each for each in self._workers.values() if each.record.resize_deferred]
+        ahead = [each for each in deferred if each is not worker and each.record.resize_order() < order]
+        for each in sorted(ahead, key=lambda each: each.record.resize_order()):
+            if self._refusal(each, claims) is None:
+                claims[each.uid] = occupant(each.record.pod)
+        return self._refusal(worker, claims)
+
+    def _refusal(self, worker: PodWorker, claims: Mapping[str, Occupant]) -> Pending | None:
+        others = [claim for uid, claim in claims.items() if uid != worker.uid]
+        record = worker.record
+        return resize_refusal(record.pod, record.resize.allocation, self._node(), others, self._config)
 
     def _others(self, pod: Pod) -> list[Occupant]:
         workers = self._workers.values()

@@ -12,6 +12,7 @@ The allocation needs no file of its own: after a restart it is read from the pod
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
 
 from msgspec import Struct, structs
 
@@ -30,7 +31,10 @@ from podling.runtime.base import Container as Observed
 from podling.runtime.base import ContainerState, LinuxResources
 
 Allocation = Mapping[str, ResourceRequirements]
-"""The resources granted to each container, by name."""
+"""The resources granted to each container, by name, and to the pod as a whole under ``POD``."""
+
+POD = ""
+"""The key of the pod's own resources: no container has an empty name."""
 
 DEFERRED = "Deferred"
 INFEASIBLE = "Infeasible"
@@ -38,7 +42,8 @@ INFEASIBLE = "Infeasible"
 
 def desired_resources(spec: PodSpec) -> Allocation:
     """Return the resources of the spec."""
-    return {c.name: c.resources for c in (*spec.init_containers, *spec.containers)}
+    own = {POD: spec.resources} if spec.resources is not None else {}
+    return {**own, **{c.name: c.resources for c in (*spec.init_containers, *spec.containers)}}
 
 
 def with_allocation(pod: Pod, allocation: Allocation) -> Pod:
@@ -49,6 +54,7 @@ def with_allocation(pod: Pod, allocation: Allocation) -> Pod:
         pod.spec,
         containers=tuple(_granted(c, allocation) for c in pod.spec.containers),
         init_containers=tuple(_granted(c, allocation) for c in pod.spec.init_containers),
+        resources=allocation.get(POD),
     )
     return structs.replace(pod, spec=spec)
 
@@ -73,6 +79,9 @@ def allocation_from_status(pod: Pod) -> Allocation:
         for status in statuses
         if status.resources is not None
     }
+    if pod.status.resources is not None:
+        limits = pod.status.resources.limits
+        reported[POD] = ResourceRequirements(requests=pod.status.allocated_resources, limits=limits)
     return {**desired_resources(pod.spec), **reported}
 
 
@@ -218,10 +227,13 @@ def _shrinks(new: int | None, old: int | None) -> bool:
     return new is not None and (old is None or new < old)
 
 
-def retry_order(pod: Pod, allocation: Allocation, qos: str) -> tuple[bool, int, bool]:
+def retry_order(
+    pod: Pod, allocation: Allocation, qos: str, since: datetime | None
+) -> tuple[bool, int, bool, bool, datetime | None]:
     """Return the sort key of a deferred resize: those that do not grow first, then higher priority, then
-    Guaranteed before Burstable."""
+    Guaranteed before Burstable, then the one that has waited longest."""
     granted = pod_requests(with_allocation(pod, allocation).spec)
     zero = parse("0")
-    grows = any(amount > granted.get(name, zero) for name, amount in pod_requests(pod.spec).items())
-    return (grows, -(pod.spec.priority or 0), qos != "Guaranteed")
+    wanted = pod_requests(pod.spec)
+    grows = any(wanted.get(name, zero) > granted.get(name, zero) for name in ("cpu", "memory"))
+    return (grows, -(pod.spec.priority or 0), qos != "Guaranteed", since is None, since)

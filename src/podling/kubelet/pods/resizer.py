@@ -106,8 +106,7 @@ class Resizer:
         """Apply the granted resources to the running containers. ``pod`` is the pod as granted."""
         plan = self.plan(pod, observed, node)
         try:
-            if plan.updates:
-                await self._update(pod, observed, plan)
+            await self._update(pod, observed, plan)
         except RuntimeFailure as error:
             if str(error) != resize.error:
                 self._record_event(pod, "Warning", "ResizeError", str(error))
@@ -119,27 +118,36 @@ class Resizer:
 
     async def _update(self, pod: Pod, observed: PodObservation, plan: ResizePlan) -> None:
         """Update the containers that shrink, then the pod as a whole, then the containers that grow."""
-        await self._check_memory(plan.updates)
+        target = pod_resources(pod.spec, self._deps.config)
+        await self._check_memory(plan.updates, observed, target.memory_limit)
         runtime = self._deps.runtime
         for update in plan.updates:
             if not update.grows:
                 await runtime.update_resources(update.container_id, update.resources)
         if observed.sandbox is not None and isinstance(runtime, UpdatesSandboxes):
-            target = pod_resources(pod.spec, self._deps.config)
             await runtime.update_sandbox_resources(observed.sandbox.id, target)
         for update in plan.updates:
             if update.grows:
                 await runtime.update_resources(update.container_id, update.resources)
 
-    async def _check_memory(self, updates: tuple[Update, ...]) -> None:
-        """Raise if a new memory limit is below the use: setting it would kill the container."""
+    async def _check_memory(
+        self, updates: tuple[Update, ...], observed: PodObservation, pod_limit: int | None
+    ) -> None:
+        """Raise if a new memory limit is not above the use: setting it would kill a container."""
         shrinking = {u.container_id: u for u in updates if u.memory_limit is not None}
-        if not shrinking:
+        if not shrinking and pod_limit is None:
             return
-        for found in await self._deps.runtime.stats():
+        own = {container.id for container in observed.running}
+        stats = [found for found in await self._deps.runtime.stats() if found.container_id in own]
+        used = sum(found.memory_bytes for found in stats)
+        if pod_limit is not None and used >= pod_limit:
+            raise RuntimeFailure(
+                f"attempting to set pod memory limit ({pod_limit}) below current usage ({used})"
+            )
+        for found in stats:
             update = shrinking.get(found.container_id)
             limit = update.memory_limit if update is not None else None
-            if limit is not None and found.memory_bytes > limit:
+            if limit is not None and found.memory_bytes >= limit:
                 raise RuntimeFailure(
                     f"attempting to set container memory limit ({limit}) below current usage "
                     f"({found.memory_bytes})"

@@ -12,7 +12,15 @@ from datetime import datetime
 
 from msgspec import Struct, structs
 
-from podling.api.core_v1 import ContainerStatus, HostIP, Pod, PodCondition, PodIP, PodStatus
+from podling.api.core_v1 import (
+    ContainerStatus,
+    HostIP,
+    Pod,
+    PodCondition,
+    PodIP,
+    PodStatus,
+    ResourceRequirements,
+)
 from podling.clock import seconds_precision
 from podling.kubelet.observation import PodObservation
 from podling.kubelet.pod_spec import ContainerKind, ephemeral_containers
@@ -88,10 +96,20 @@ def pod_status(
         container_statuses=tuple(sorted(regular, key=lambda found: found.name)),
         init_container_statuses=init,
         ephemeral_container_statuses=ephemeral,
+        allocated_resources=pod.spec.resources.requests if pod.spec.resources is not None else {},
+        resources=_pod_level_resources(pod, before, facts),
         observed_generation=generation,
         conditions=_conditions(pod, by_name, observed, before, phase, facts, now),
     )
     return _with_addresses(pod, status, observed, facts)
+
+
+def _pod_level_resources(pod: Pod, before: PodStatus, facts: PodFacts) -> ResourceRequirements | None:
+    """Return the resources of the pod as a whole: until a resize is applied, the earlier ones."""
+    in_progress = any(condition.type == rules.POD_RESIZE_IN_PROGRESS for condition in facts.resize)
+    if in_progress and pod.spec.resources is not None and before.resources is not None:
+        return before.resources
+    return pod.spec.resources
 
 
 def _all_statuses(

@@ -7,6 +7,8 @@ from typing import Any
 from msgspec.structs import replace
 
 from podling.api.core_v1 import Pod
+from podling.api.meta_v1 import ObjectMeta
+from podling.api.scheduling_v1 import PriorityClass
 from podling.client.base import PatchType
 from podling.runtime.base import LinuxResources
 from tests.support.kubelet_node import SimNode, condition, pod
@@ -156,3 +158,43 @@ async def test_grant_survives_a_kubelet_restart(node: SimNode) -> None:
     assert condition(found, "PodResizePending") == "True Deferred"
     assert found.status.container_statuses[0].allocated_resources["cpu"] == "1"
     assert (await node.get("first")).status.phase == "Running"
+
+
+def pod_level(memory: str) -> dict[str, dict[str, str]]:
+    return {"requests": {"cpu": "1", "memory": memory}, "limits": {"cpu": "1", "memory": memory}}
+
+
+async def test_pod_as_a_whole_is_resized(node: SimNode) -> None:
+    """Its containers have no limits of their own, so they have the pod's."""
+    await node.create(pod(resources=pod_level("1Gi")))
+    await node.pass_time(5)
+    before = await node.get()
+    assert before.status.allocated_resources == {"cpu": "1", "memory": "1Gi"}
+    assert (await limits(node)).memory_limit == 1 << 30
+    change = {"spec": {"resources": pod_level("2Gi")}}
+    await node.client.patch(
+        Pod, "web", change, "default", patch_type=PatchType.STRATEGIC, subresource="resize"
+    )
+    await node.pass_time(1)
+    after = await node.get()
+    assert (await limits(node)).memory_limit == 2 << 30
+    assert after.status.allocated_resources == {"cpu": "1", "memory": "2Gi"}
+    assert after.status.resources is not None
+    assert after.status.resources.limits == {"cpu": "1", "memory": "2Gi"}
+    assert condition(after, "PodResizeInProgress") == "absent"
+
+
+async def test_deferred_resize_of_higher_priority_comes_first(node: SimNode) -> None:
+    for name, priority in (("high", 1000), ("low", 10)):
+        await node.client.create(PriorityClass(metadata=ObjectMeta(name=name), value=priority))
+        await node.create(pod(name, containers=sized(), priorityClassName=name))
+    await node.create(pod("large", containers=sized("2")))
+    await node.pass_time(5)
+    for name in ("low", "high"):
+        await resize(node, name, cpu="3")
+        await node.pass_time(1)
+        assert condition(await node.get(name), "PodResizePending") == "True Deferred"
+    await node.delete("large", 0)
+    await node.pass_time(5)
+    assert condition(await node.get("high"), "PodResizePending") == "absent"
+    assert condition(await node.get("low"), "PodResizePending") == "True Deferred"
