@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import yaml
+from hypothesis import given
+from hypothesis import strategies as st
 
 from podling.api.core_v1 import Pod, PodSpec
 from podling.machinery.encoding import codec
 from podling.machinery.pods import (
+    has_pod_level_resources,
     is_critical,
     is_terminal,
     pod_limits,
     pod_requests,
     qos_class,
+    regular_and_init,
 )
 
 
@@ -79,6 +85,23 @@ def cpu(amount: int, policy: str = "") -> str:
             "4",
         ),
         (
+            "a sidecar beside init and regular containers",
+            f"initContainers: [{cpu(10, 'Always')}, {cpu(200)}]\ncontainers: [{cpu(100)}]",
+            "210",
+        ),
+        (
+            "several sidecars",
+            f"initContainers: [{cpu(1, 'Always')}, {cpu(2, 'Always')}, {cpu(3, 'Always')}]\n"
+            f"containers: [{cpu(3)}]",
+            "9",
+        ),
+        (
+            "sidecars between init containers",
+            f"initContainers: [{cpu(5)}, {cpu(1, 'Always')}, {cpu(2, 'Always')}, {cpu(5)}, "
+            f"{cpu(3, 'Always')}]\ncontainers: [{cpu(1)}]",
+            "8",
+        ),
+        (
             "overhead comes on top",
             f"overhead: {{cpu: 500m}}\ncontainers: [{cpu(1)}]",
             "1500m",
@@ -134,3 +157,30 @@ def test_priority_decides_critical_pods(text: str, critical: bool) -> None:
 )
 def test_terminal_phases_are_recognised(phase: str, terminal: bool) -> None:
     assert is_terminal(codec.from_plain({"status": {"phase": phase}}, Pod)) is terminal
+
+
+AMOUNTS = st.fixed_dictionaries(
+    {}, optional={"cpu": st.sampled_from(["0", "1", "2"]), "memory": st.sampled_from(["0", "1Gi", "2Gi"])}
+)
+RESOURCES = st.fixed_dictionaries({"requests": AMOUNTS, "limits": AMOUNTS})
+CONTAINERS = st.lists(st.fixed_dictionaries({"resources": RESOURCES}), min_size=1, max_size=2)
+
+
+@given(CONTAINERS, CONTAINERS, st.none() | RESOURCES)
+def test_every_pod_has_one_quality_of_service(
+    containers: list[dict[str, Any]], init: list[dict[str, Any]], own: dict[str, Any] | None
+) -> None:
+    plain = {
+        "containers": [{"name": f"c{n}", **each} for n, each in enumerate(containers)],
+        "initContainers": [{"name": f"i{n}", **each} for n, each in enumerate(init)],
+        **({"resources": own} if own is not None else {}),
+    }
+    found = codec.from_plain(plain, PodSpec)
+    assert qos_class(found) in ("Guaranteed", "Burstable", "BestEffort")
+    assert (qos_class(found) == "BestEffort") == (not has_positive_amounts(found))
+
+
+def has_positive_amounts(of: PodSpec) -> bool:
+    lists = [of.resources] if has_pod_level_resources(of) else [c.resources for c in regular_and_init(of)]
+    maps = [amounts for each in lists if each is not None for amounts in (each.requests, each.limits)]
+    return any(amount != "0" for amounts in maps for amount in amounts.values())

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import combinations
 from typing import Any
 
 import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from podling.api.core_v1 import Pod
 from podling.kubelet.eviction.eviction_ranking import ContainerUse, PodUse, message, pod_request, rank
@@ -178,3 +181,39 @@ def test_message_compares_with_allocated_resources() -> None:
 
 def test_message_without_measurements() -> None:
     assert evicted_message({}) == LOW_ON_MEMORY
+
+
+USES = st.builds(
+    use,
+    st.text("abc", min_size=1, max_size=3),
+    st.integers(0, 300),
+    st.sampled_from(["", "100Mi", "200Mi"]),
+    st.sampled_from([LOW, 0, HIGH]),
+)
+
+
+@given(st.lists(USES | st.just(PodUse(make_pod("unmeasured"))), max_size=6), st.data())
+@pytest.mark.parametrize("signal", [MEMORY, DISK, PIDS])
+def test_ranking_is_a_total_order(signal: str, uses: list[PodUse], data: st.DataObject) -> None:
+    """Every pod has a rank; that of two pods depends neither on the others nor on their order."""
+    ranked = rank(uses, signal)
+    assert len(ranked) == len(uses)
+    shuffled = data.draw(st.permutations(uses))
+    assert [standing(each, signal) for each in rank(shuffled, signal)] == [
+        standing(each, signal) for each in ranked
+    ]
+    for first, second in combinations(ranked, 2):
+        assert standing(first, signal) <= standing(second, signal)
+        assert rank([second, first], signal)[0] in (first, second)
+        if standing(first, signal) < standing(second, signal):
+            assert rank([second, first], signal) == (first, second)
+
+
+def standing(of: PodUse, signal: str) -> tuple[object, ...]:
+    """Return the facts by which the documents rank a pod: above its request, priority, excess."""
+    priority = of.pod.spec.priority or 0
+    if signal == PIDS:
+        return priority, bool(of.containers), -of.total("pids")
+    resource = "memory" if signal == MEMORY else "ephemeral-storage"
+    above = of.total(resource) - pod_request(of.pod, resource).value
+    return bool(of.containers), above <= 0, priority, -above

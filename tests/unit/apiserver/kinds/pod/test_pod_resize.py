@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import json
+from typing import Any
+
 import pytest
 import yaml
+from hypothesis import given
+from hypothesis import strategies as st
 
 from podling.api.core_v1 import Pod
 from podling.apiserver.kinds.common.base import Context
+from podling.machinery.pods import qos_class
 from tests.support.causes import Cause, forbidden, invalid
 from tests.support.manifests import NOW, PLAIN_POD, change_causes, created, merged, obj, rules
 
@@ -160,3 +166,24 @@ def test_resize_cannot_change_quality_of_service() -> None:
     assert update("", "status: {qosClass: Guaranteed}", "status") == [
         invalid("status.qosClass", '"Guaranteed"', "field is immutable")
     ]
+
+
+AMOUNTS = st.fixed_dictionaries(
+    {}, optional={"cpu": st.sampled_from(["1", "2"]), "memory": st.sampled_from(["1Gi", "2Gi"])}
+)
+RESOURCES = st.fixed_dictionaries({"requests": AMOUNTS, "limits": AMOUNTS})
+
+
+def with_resources(resources: list[dict[str, Any]]) -> str:
+    containers = [{"name": f"c{n}", "image": "x", "resources": each} for n, each in enumerate(resources)]
+    return json.dumps({"spec": {"containers": containers}})
+
+
+@given(st.lists(st.tuples(RESOURCES, RESOURCES), min_size=1, max_size=2))
+def test_valid_resize_never_changes_the_quality_of_service(
+    resources: list[tuple[dict[str, Any], dict[str, Any]]],
+) -> None:
+    old = created(obj(Pod, with_resources([before for before, _ in resources]), PLAIN_POD))
+    new = created(obj(Pod, with_resources([after for _, after in resources]), PLAIN_POD))
+    if not change_causes(new, old, "resize"):
+        assert qos_class(new.spec) == qos_class(old.spec) == old.status.qos_class
