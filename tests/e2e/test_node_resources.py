@@ -77,6 +77,9 @@ async def test_kubelet_does_not_start_on_a_machine_with_swap(tmp_path: Path) -> 
         with pytest.raises(RuntimeFailure, match="running with swap on is not supported"):
             Kubelet(deps)
         Kubelet(replace(deps, config=replace(deps.config, fail_swap_on=False)))
+        static = replace(deps.config, fail_swap_on=False, cpu_manager_policy="static")
+        with pytest.raises(RuntimeFailure, match="to be greater than zero"):
+            Kubelet(replace(deps, config=static))
 
 
 SWAP_FILES = "/sys/fs/cgroup/memory/memory.swappiness /sys/fs/cgroup/memory.swap.max"

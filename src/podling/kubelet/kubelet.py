@@ -24,7 +24,6 @@ from podling import clock
 from podling.api.core_v1 import Node, Pod, Service
 from podling.client.informer import Informer
 from podling.kubelet.backoff import BackoffPolicy
-from podling.kubelet.config import KubeletConfig
 from podling.kubelet.containers.container_spec import ContainerSpecs, NodeFacts
 from podling.kubelet.containers.container_start import ContainerStarter
 from podling.kubelet.containers.hooks import HookRunner
@@ -60,7 +59,7 @@ from podling.kubelet.swap import NodeMemory, swap_refusal
 from podling.kubelet.timed_runtime import TimedRuntime
 from podling.kubelet.topology.container_manager import ContainerManager
 from podling.kubelet.topology.machine_topology import MachineTopology, read_topology
-from podling.kubelet.topology.manager_settings import manager_settings, uses_topology
+from podling.kubelet.topology.manager_settings import Settings, manager_settings, uses_topology
 from podling.kubelet.volumes.volume_manager import VolumeManager
 from podling.machinery.pods import is_static
 from podling.machinery.quantity import value
@@ -108,11 +107,8 @@ class Kubelet:
         own_capacity = capacity(self._machine, config)
         self._memory = NodeMemory(value(own_capacity["memory"]), self._machine.swap)
         self._cpusets = CpusetReconciler(deps, self._workers, self._has_read_sources)
-        self._assignments = ContainerManager(
-            manager_settings(config, deps.topology or machine_topology(config, self._machine), own_capacity),
-            deps.root_dir,
-            self._cpusets.wake,
-        )
+        chosen = _manager_settings(deps, self._machine, own_capacity)
+        self._assignments = ContainerManager(chosen, deps.root_dir, self._cpusets.wake)
         self._cpusets.begin(self._assignments)
         self._services = self._wire()
         self._workers.begin(self._services)
@@ -340,8 +336,16 @@ def _check_swap(deps: KubeletDeps) -> None:
         raise RuntimeFailure(refusal)
 
 
-def machine_topology(config: KubeletConfig, machine: Machine) -> MachineTopology:
-    """Return the machine's CPUs and NUMA nodes, which are read only if a manager uses them."""
-    if not uses_topology(config):
-        return MachineTopology({})
-    return read_topology(frozenset(os.sched_getaffinity(0)), machine.memory)
+def _manager_settings(deps: KubeletDeps, machine: Machine, capacity: Mapping[str, str]) -> Settings:
+    """Return the settings of the CPU, memory and topology managers.
+
+    Raises ``RuntimeFailure`` if they are wrong or do not fit the machine, whose topology is read only if a
+    manager uses it.
+    """
+    topology = deps.topology or MachineTopology({})
+    if deps.topology is None and uses_topology(deps.config):
+        topology = read_topology(frozenset(os.sched_getaffinity(0)), machine.memory)
+    try:
+        return manager_settings(deps.config, topology, capacity)
+    except ValueError as error:
+        raise RuntimeFailure(str(error)) from error

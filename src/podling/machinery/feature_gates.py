@@ -23,10 +23,12 @@ from podling.machinery.feature_gate_names import (
 
 SWITCHES = frozenset(
     {
+        "CPUManagerPolicyAlphaOptions",
         "CustomCPUCFSQuotaPeriod",
         "GracefulNodeShutdown",
         "GracefulNodeShutdownBasedOnPodPriority",
         "KubeletCrashLoopBackOffMax",
+        "MemoryQoS",
     }
 )
 """The gates that switch something in Podling."""

@@ -17,6 +17,7 @@ from podling.kubelet.topology.affinity import SINGLE_NUMA_NODE, Hint, Hints, Mas
 from podling.kubelet.topology.cpu_assignment import NotEnoughCpus, take_distributed, take_packed
 from podling.kubelet.topology.cpu_sets import CpuSet, format_cpus
 from podling.kubelet.topology.machine_topology import MachineTopology
+from podling.machinery.feature_gates import is_enabled
 from podling.machinery.pods import (
     GUARANTEED,
     has_pod_level_resources,
@@ -35,6 +36,9 @@ OPTIONS = {
     "strict-cpu-reservation": "strict_reservation",
 }
 """The options of the static policy, and their fields here."""
+
+ALPHA_OPTIONS = frozenset({"align-by-socket"})
+ALPHA_GATE = "CPUManagerPolicyAlphaOptions"
 
 _TRUE, _FALSE = ("1", "t", "T", "TRUE", "true", "True"), ("0", "f", "F", "FALSE", "false", "False")
 
@@ -86,12 +90,16 @@ class CpuState(Struct, frozen=True):
     assigned: Mapping[str, Mapping[str, CpuSet]] = field(default_factory=dict)
 
 
-def parse_options(given: Mapping[str, str]) -> CpuOptions:
-    """Return the options. Raises ``ValueError`` for one that is unknown or no boolean."""
+def parse_options(given: Mapping[str, str], gates: Mapping[str, bool]) -> CpuOptions:
+    """Return the options. Raises ``ValueError`` for one that is unknown, switched off, or no boolean."""
     values = {}
     for name, text in given.items():
         if name not in OPTIONS:
             raise ValueError(f'unknown CPU Manager Policy option: "{name}"')
+        if name in ALPHA_OPTIONS and not is_enabled(ALPHA_GATE, gates):
+            raise ValueError(
+                f'CPU Manager Policy Alpha-level Options not enabled, but option "{name}" provided'
+            )
         if text not in _TRUE + _FALSE:
             raise ValueError(
                 f'bad value for option "{name}": strconv.ParseBool: parsing "{text}": invalid syntax'

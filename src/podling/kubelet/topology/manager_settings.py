@@ -60,7 +60,8 @@ def manager_settings(
     if config.cpu_manager_policy == cpu_rules.STATIC:
         milli = reserved["cpu"].milli_value if "cpu" in reserved else 0
         kept = parse_cpus(config.reserved_system_cpus)
-        cpu = new_policy(topology, kept, milli, parse_options(config.cpu_manager_policy_options), policy)
+        options = parse_options(config.cpu_manager_policy_options, config.feature_gates)
+        cpu = new_policy(topology, kept, milli, options, policy)
     elif config.cpu_manager_policy != cpu_rules.NONE:
         raise ValueError(f'unknown policy: "{config.cpu_manager_policy}"')
     if config.memory_manager_policy == memory_rules.STATIC:

@@ -8,6 +8,7 @@ from msgspec import structs
 from podling.api.core_v1 import ResourceRequirements
 from podling.kubelet.topology.affinity import Hint
 from podling.kubelet.topology.cpu_rules import (
+    ALPHA_GATE,
     AllocationError,
     CpuClaims,
     CpuOptions,
@@ -271,8 +272,12 @@ def test_policy_that_cannot_work_is_refused(
 
 def test_options_are_booleans_of_known_names() -> None:
     given = {"full-pcpus-only": "true", "align-by-socket": "0", "strict-cpu-reservation": "1"}
-    assert parse_options(given) == CpuOptions(full_cores_only=True, strict_reservation=True)
+    assert parse_options(given, {ALPHA_GATE: True}) == CpuOptions(
+        full_cores_only=True, strict_reservation=True
+    )
     with pytest.raises(ValueError, match='unknown CPU Manager Policy option: "else"'):
-        parse_options({"else": "true"})
+        parse_options({"else": "true"}, {})
     with pytest.raises(ValueError, match='bad value for option "align-by-socket"'):
-        parse_options({"align-by-socket": "yes"})
+        parse_options({"align-by-socket": "yes"}, {ALPHA_GATE: True})
+    with pytest.raises(ValueError, match='not enabled, but option "align-by-socket" provided'):
+        parse_options({"align-by-socket": "true"}, {})
