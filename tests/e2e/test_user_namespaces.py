@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 import stat
+import tarfile
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -24,7 +25,8 @@ from podling.runtime.base import (
     Security,
 )
 from podling.runtime.oci import detect, linux
-from tests.support.images import Tree, configuration, docker_archive
+from podling.runtime.oci.mounting.id_maps import lack
+from tests.support.images import Tree, busybox_tree, configuration, docker_archive
 from tests.support.oci_node import Node, missing, node
 
 pytestmark = [pytest.mark.e2e, pytest.mark.root, pytest.mark.skipif(bool(missing()), reason=missing())]
@@ -338,3 +340,44 @@ async def test_sysctls_of_the_machine_are_never_set(here: Node) -> None:
         with pytest.raises(RuntimeFailure, match=f'sysctl "{name}" is not in a separate kernel namespace'):
             await here.pod(namespaces=options, sysctls={name: "1"})
     assert here.traces() == []
+
+
+@pytest.mark.parametrize("own_users", [False, True])
+async def test_device_nodes_of_an_image_cannot_be_opened(here: Node, tmp_path: Path, own_users: bool) -> None:
+    """The disk of the node and its memory, under names of the image's choice."""
+    disk = os.stat(tmp_path).st_dev
+    tree = busybox_tree()
+    tree.add("disk", kind=tarfile.BLKTYPE, devmajor=os.major(disk), devminor=os.minor(disk), mode=0o666)
+    tree.add("memory", kind=tarfile.CHRTYPE, devmajor=1, devminor=1, mode=0o666)
+    layers = [tree.tar()]
+    path = docker_archive(tmp_path / "d.tar", "devices", layers, configuration(layers))
+    (image,) = await here.runtime.images.load(path)
+    sandbox = await pod(here) if own_users else await here.pod()
+    container = await here.run(sandbox, image=image.id)
+    for name in ("disk", "memory"):
+        said = await here.exec(container, "head", "-c1", f"/{name}")
+        assert said.code != 0
+        assert "Operation not permitted" in said.err or "Permission denied" in said.err
+
+
+def test_machine_that_maps_no_owners_says_so(tmp_path: Path) -> None:
+    """A ramfs has no ID-mapped mounts, as no file system has on an old kernel."""
+    place = tmp_path / "ramfs"
+    place.mkdir()
+    linux.mount("ramfs", place, "ramfs")
+    try:
+        assert lack(place / "trial").startswith(f"failed to set MOUNT_ATTR_IDMAP on {place}/trial: invalid")
+    finally:
+        linux.unmount(place)
+    assert lack(tmp_path / "trial") == ""
+    assert str(tmp_path) not in Path("/proc/self/mountinfo").read_text()
+
+
+async def test_node_starts_after_its_trial_of_mounts_was_killed(here: Node) -> None:
+    await here.runtime.close()
+    memory = here.root / "oci" / "trial" / "memory"
+    memory.mkdir(parents=True)
+    linux.mount("tmpfs", memory, "tmpfs", 0, "size=64k")
+    await here.runtime.start()
+    assert not memory.parent.exists()
+    assert (await here.runtime.status()).handlers[0].user_namespaces

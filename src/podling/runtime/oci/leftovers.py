@@ -41,6 +41,7 @@ def check_overlay(host: Host) -> None:
     the first pod. Raises ``RuntimeFailure``."""
     trial = host.root / "trial"
     target = host.state / "trial"
+    unmount_everything_under(trial)  # a start that was killed
     (trial / "lower").mkdir(parents=True, exist_ok=True)
     try:
         mount_rootfs([trial / "lower"], trial, target)
@@ -63,6 +64,7 @@ def check_users(host: Host) -> str:
     try:
         return id_maps.lack(trial)
     finally:
+        unmount_everything_under(trial)
         remove_tree(trial)
 
 

@@ -17,7 +17,9 @@ from podling.runtime.base import (
     Container,
     ContainerSpec,
     ContainerState,
+    IdRange,
     Mount,
+    NamespaceOptions,
     RuntimeFailure,
     Sandbox,
     SandboxSpec,
@@ -309,3 +311,19 @@ async def test_attached_input_larger_than_any_buffer_arrives_whole(home: Home) -
     async with asyncio.timeout(20):
         await home.runtime.attach(container_id, Streams(stdin=stdin(), stdout=stdout))
     assert said.strip() == b"2621440"
+
+
+async def test_pod_with_own_users_is_refused(home: Home) -> None:
+    """Nothing here could make its processes other users."""
+    (handler,) = (await home.runtime.status()).handlers
+    assert not handler.user_namespaces
+    spec = SandboxSpec(
+        pod_uid="uid",
+        pod_name="web",
+        pod_namespace="default",
+        log_directory=home.path / "logs",
+        namespaces=NamespaceOptions(users=IdRange(first=65536)),
+    )
+    with pytest.raises(RuntimeFailure, match="pods have no users of their own"):
+        await home.runtime.run_sandbox(spec)
+    assert await home.runtime.list_sandboxes() == ()
