@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -153,6 +154,19 @@ def test_changed_label_and_secret_reach_the_volume(pods: RealCluster) -> None:
     pods.kubectl("label", "pod", "holder", "tier=back", "--overwrite")
     pods.apply({**LOGIN, "stringData": {"word": "abracadabra"}})
     until(lambda: inside(pods, "cat /about/labels /login/word") == 'tier="back"abracadabra')
+
+
+def test_token_is_bound_to_its_pod_and_its_account(pods: RealCluster) -> None:
+    """Every pod has one for about an hour; the kubelet renews it when four fifths of that are over."""
+    token = inside(pods, "cat /var/run/secrets/kubernetes.io/serviceaccount/token")
+    part = token.split(".")[1]
+    claims = json.loads(base64.urlsafe_b64decode(part + "=" * (-len(part) % 4)))
+    pod = pods.get("pod", "holder")
+    bound = claims["kubernetes.io"]
+    assert bound["pod"] == {"name": "holder", "uid": pod["metadata"]["uid"]}
+    assert (bound["namespace"], bound["serviceaccount"]["name"]) == ("default", "default")
+    assert claims["sub"] == "system:serviceaccount:default:default"
+    assert claims["exp"] > claims["iat"]
 
 
 WAITING: list[tuple[str, Plain, str, str]] = [

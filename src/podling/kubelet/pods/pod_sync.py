@@ -149,6 +149,8 @@ class PodSync:
 
     async def _start(self, plan: PodPlan, current: Pass) -> None:
         pod, memory = current.pod, current.memory
+        if memory.volume_failures and not await self.set_up_volumes(current):
+            return  # the images were looked up and reported when the volumes were first tried
         ensure = self._services.images.ensure
         tasks: list[asyncio.Task[Any]] = []
 

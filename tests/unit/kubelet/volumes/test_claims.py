@@ -16,6 +16,39 @@ from podling.testing import ControlPlane
 from tests.support.kubelet_node import pod, sim_node
 
 
+async def test_pod_waits_for_its_claim_and_starts_soon_after_it_is_bound(
+    cluster: ControlPlane, tmp_path: Path
+) -> None:
+    """A pod that no scheduler has held back. What it waits for is an event when it begins or changes."""
+    path = {"hostPath": {"path": "/data"}, "storageClassName": "manual"}
+    modes = {"accessModes": ["ReadWriteOnce"]}
+    size = {"storage": "1Gi"}
+    volume = {"metadata": {"name": "data"}, "spec": {**path, **modes, "capacity": size}}
+    wanted = {**modes, "storageClassName": "manual", "volumeName": "data", "resources": {"requests": size}}
+    claim = {"metadata": {"name": "data", "namespace": "default"}, "spec": wanted}
+    head = (
+        "FailedMount: Unable to attach or mount volumes: unmounted volumes=[data], unattached volumes=[], "
+        "failed to process volumes=[data]: error processing PVC default/data: "
+    )
+    async with sim_node(cluster, tmp_path) as node:
+        mount = {"name": "data", "mountPath": "/data"}
+        container = {"name": "app", "image": "app:1", "volumeMounts": [mount]}
+        volumes = [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]
+        await node.create(pod(containers=[container], volumes=volumes))
+        await node.pass_time(300)
+        missing = 'failed to fetch PVC from API server: persistentvolumeclaims "data" not found'
+        assert [text for text in await node.events() if "FailedMount" in text] == [head + missing]
+        await node.client.create(msgspec.convert(volume, PersistentVolume))
+        created = await node.client.create(msgspec.convert(claim, PersistentVolumeClaim))
+        await node.pass_time(2)
+        assert head + "PVC is not bound" in await node.events()
+        assert (await node.get()).status.phase == "Pending"
+        bound = msgspec.structs.replace(created.status, phase="Bound")
+        await node.client.update(msgspec.structs.replace(created, status=bound), subresource="status")
+        await node.pass_time(1.5)
+        assert (await node.get()).status.phase == "Running"
+
+
 @pytest.mark.asyncio(loop_factories=["real"])
 async def test_files_of_a_claim_are_given_to_a_group_in_a_thread(
     cluster: ControlPlane, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
