@@ -96,6 +96,13 @@ def links(mounts: Sequence[Mount]) -> tuple[tuple[PurePosixPath, str], ...]:
     return tuple(places.items())
 
 
+def check_devices(spec: ContainerSpec) -> None:
+    """Raise ``RuntimeFailure`` for block volumes, which would need a device node of their own."""
+    if spec.devices:
+        path = spec.devices[0].container_path
+        raise RuntimeFailure(f'volume device "{path}": the process runtime has no block volumes')
+
+
 def working_directory(spec: ContainerSpec, image: Defaults, rootfs: Path, *, on_host: bool) -> Path:
     """Return the working directory. ``on_host``: the requested directory is the machine's own."""
     asked = spec.working_dir or image.working_dir

@@ -145,6 +145,7 @@ class ProcessRuntime:
         launch = launching.launch_of(
             spec, self._names.defaults(spec.image), self._identity, directory / "rootfs", record.hostname
         )
+        plan.check_devices(spec)
         links = plan.links([launching.with_real_path(mount) for mount in spec.mounts])
         stop_signal = spec.stop_signal or image.stop_signal or "SIGTERM"
         signal_number(stop_signal)  # refuse it now rather than at the end

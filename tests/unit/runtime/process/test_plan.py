@@ -16,6 +16,7 @@ from podling.runtime.base import (
     RuntimeFailure,
     SandboxSpec,
     Security,
+    VolumeDevice,
 )
 from podling.runtime.process import plan
 from podling.runtime.process.plan import Defaults, Identity
@@ -84,6 +85,12 @@ def test_volumes_are_links_under_the_root() -> None:
 def test_volumes_inside_of_volumes_are_refused() -> None:
     with pytest.raises(RuntimeFailure, match='"/data/cache" lies inside volume mount "/data"'):
         plan.links((mount("/data"), mount("/data/cache")))
+
+
+def test_block_volumes_are_refused() -> None:
+    device = VolumeDevice(container_path="/dev/data", host_path="/dev/loop0")
+    with pytest.raises(RuntimeFailure, match='volume device "/dev/data": the process runtime has no block'):
+        plan.check_devices(spec(devices=(device,)))
 
 
 def test_an_image_is_no_volume_here() -> None:
