@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import socket
+import subprocess
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,13 +21,34 @@ from podling.files.locks import arguments_of, is_alive
 from tests.e2e.conftest import missing_for_containers
 from tests.support import document_images
 from tests.support.clusters import RealCluster, running_cluster, shell_pod
-from tests.support.dns_messages import both_sockets, read, reply
+from tests.support.dns_messages import both_sockets, question, read, reply
 
 pytestmark = [pytest.mark.e2e, pytest.mark.root, pytest.mark.slow]
 
 BUSYBOX = "docker.io/library/busybox:1.28"
 DOMAIN = "default.svc.cluster.local"
 TRIES = 100
+
+FLOOD = """
+import contextlib, socket, sys
+questions = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+questions.connect((sys.argv[1], 53))
+questions.setblocking(False)
+while True:
+    with contextlib.suppress(OSError):
+        questions.send(bytes.fromhex(sys.argv[2]))
+"""
+RESOLVE = """
+import socket, sys, time
+slowest = 0
+for number in range(int(sys.argv[1])):
+    began = time.monotonic()
+    socket.getaddrinfo("web", 80, socket.AF_INET, socket.SOCK_STREAM)
+    slowest = max(slowest, time.monotonic() - began)
+print(slowest)
+"""
+REPEAT_SECONDS = 5.0
+"""The time after which the resolver of the C library repeats a question that got no answer."""
 
 
 def service(name: str, **spec: Any) -> dict[str, Any]:
@@ -164,6 +186,36 @@ def test_figures_are_served_to_pods(dns_cluster: RealCluster) -> None:
         "exec", "busybox", "--", "wget", "-qO-", "http://kube-dns.kube-system:9153/metrics"
     )
     assert 'coredns_dns_requests_total{family="1",proto="udp",server="dns://:53",type="A"' in page
+
+
+def dropped(cluster: RealCluster) -> float:
+    """Return how many questions beyond the limit of one client were dropped."""
+    url = "http://kube-dns.kube-system:9153/metrics"
+    page = cluster.kubectl("exec", "busybox", "--", "wget", "-qO-", url)
+    name = 'podling_dns_dropped_packets_total{reason="flood"} '
+    return sum(float(line.removeprefix(name)) for line in page.splitlines() if line.startswith(name))
+
+
+def test_flood_of_one_pod_leaves_the_others_their_answers(dns_cluster: RealCluster) -> None:
+    """The flooding pod is cut off; no question of another pod is lost, or it would take five seconds."""
+    dns_cluster.apply(shell_pod("flooder", "sleep 10000"))
+    wait_ready(dns_cluster, "flooder")
+    server = json.loads(dns_cluster.kubectl("get", "service", "kube-dns", "-n", "kube-system", "-o", "json"))
+    command = ["exec", "flooder", "--", "python3", "-c", FLOOD]
+    command += [server["spec"]["clusterIP"], question(f"web.{DOMAIN}").hex()]
+    flooding = subprocess.Popen(dns_cluster.kubectl_command(*command), stdout=subprocess.DEVNULL)
+    try:
+        deadline = clock.monotonic() + 60
+        while not (before := dropped(dns_cluster)):
+            assert clock.monotonic() < deadline, "the flood is not cut off"
+        found = dns_cluster.kubectl("exec", "glibc", "--", "python3", "-c", RESOLVE, "200")
+        assert float(found) < REPEAT_SECONDS
+        assert flooding.poll() is None
+        assert dropped(dns_cluster) > before, "the flood went on all the time"
+    finally:
+        flooding.kill()
+        flooding.wait()
+        dns_cluster.kubectl("delete", "pod", "flooder", "--grace-period=0", "--force")
 
 
 @contextmanager
