@@ -107,6 +107,28 @@ def ports_of(service: Service) -> frozenset[Port]:
     return frozenset((port.protocol or "TCP", port.port) for port in service.spec.ports)
 
 
+def node_ports_of(service: Service) -> frozenset[Port]:
+    """Return the Service's ports on every address of every node."""
+    return frozenset(
+        (port.protocol or "TCP", port.node_port) for port in service.spec.ports if port.node_port
+    )
+
+
+def node_port_places(services: Iterable[Service], points: Iterable[Point]) -> dict[Place, str]:
+    """Return the places that node ports of these Services use, and by which of them."""
+    addresses = [point.address for point in points]
+    return {
+        (address, port): _node_port_user(service)
+        for service in services
+        for port in node_ports_of(service)
+        for address in addresses
+    }
+
+
+def _node_port_user(service: Service) -> str:
+    return f"the node port of Service {service.metadata.namespace}/{service.metadata.name}"
+
+
 def serves(node: Node) -> bool:
     """Return whether the node may receive traffic of load balancers: Ready, and not excluded."""
     if EXCLUDE_LABEL in node.metadata.labels or node.metadata.deletion_timestamp is not None:
@@ -226,10 +248,11 @@ def _family(address: str) -> str:
 
 
 def _place_one(service: Service, addresses: Sequence[str], taken: Mapping[Place, str]) -> Placement:
-    ports = sorted(ports_of(service))
+    ports, own = sorted(ports_of(service)), _node_port_user(service)
     free, obstacles = [], []
     for address in addresses:
-        user = next(((port, taken[address, port]) for port in ports if (address, port) in taken), None)
+        users = ((port, taken.get((address, port), own)) for port in ports)
+        user = next((each for each in users if each[1] != own), None)
         if user is None:
             free.append(address)
         else:

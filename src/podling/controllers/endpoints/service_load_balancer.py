@@ -69,6 +69,7 @@ class ServiceLoadBalancerController(Controller):
             self._foreign.add(key_of(service))
         elif rules.is_ours(service) or rules.needs_cleanup(service):
             self.enqueue(service)
+        self._wake_users(rules.node_ports_of(service))
 
     def _service_changed(self, old: Service, new: Service) -> None:
         key = key_of(new)
@@ -82,6 +83,8 @@ class ServiceLoadBalancerController(Controller):
                 self._changed.add(key)
             self._wake_peers(old)
             self._wake_peers(new)
+        if rules.node_ports_of(old) != rules.node_ports_of(new):
+            self._wake_users(rules.node_ports_of(old) | rules.node_ports_of(new))
         if rules.is_ours(new) or rules.needs_cleanup(new):
             self.enqueue(new)
 
@@ -90,6 +93,7 @@ class ServiceLoadBalancerController(Controller):
         self._foreign.discard(key)
         self._changed.discard(key)
         self._reports.pop(key, None)
+        self._wake_users(rules.node_ports_of(service))
         if rules.is_ours(service):
             self._wake_peers(service)
 
@@ -207,12 +211,20 @@ class ServiceLoadBalancerController(Controller):
             used |= rules.used_places(node, pods, api_servers)
         points = [point for node in nodes for point in rules.points_of(node)]
         peers = self._peers(service)
+        used |= rules.node_port_places(self._node_port_users(peers), points)
         local = {
             each.metadata.uid or "": rules.ready_nodes(self._slices_of(each))
             for each in peers
             if rules.is_local(each)
         }
         return rules.place(peers, local, points, used)[service.metadata.uid or ""]
+
+    def _node_port_users(self, services: Iterable[Service]) -> list[Service]:
+        """Return the Services whose node ports are ports of these ones."""
+        ports = {port for each in services for port in rules.ports_of(each)}
+        return [
+            user for port in sorted(ports) for user in self._services.by_index(BY_PORT, _node_port_text(port))
+        ]
 
     def _slices_of(self, service: Service) -> tuple[EndpointSlice, ...]:
         name = f"{service.metadata.namespace}/{service.metadata.name}"
@@ -240,11 +252,16 @@ def _port_text(port: rules.Port) -> str:
     return f"{protocol}/{number}"
 
 
+def _node_port_text(port: rules.Port) -> str:
+    return f"node port {_port_text(port)}"
+
+
 def _ports_index(service: Service) -> list[str]:
-    """File the Services that want addresses by port, and all of them under ``ALL``."""
+    """File the Services that want addresses by port and under ``ALL``, and every one by its node ports."""
+    found = [_node_port_text(port) for port in rules.node_ports_of(service)]
     if not rules.wants_addresses(service):
-        return []
-    return [ALL, *map(_port_text, rules.ports_of(service))]
+        return found
+    return [ALL, *map(_port_text, rules.ports_of(service)), *found]
 
 
 def _service_index(each: EndpointSlice) -> tuple[str]:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from podling.api.core_v1 import (
     Container,
@@ -151,6 +152,17 @@ def test_addresses_whose_port_is_used_are_left_out() -> None:
     assert found == Placement((), "port 80/TCP of 10.0.0.1 is used by Pod default/proxy")
     udp = {("10.0.0.1", ("UDP", 80)): "Pod default/proxy"}
     assert place(balancer("web"), POINTS[0], used=udp).addresses == ("10.0.0.1",)
+
+
+def test_node_port_of_another_service_is_used_and_the_own_is_not() -> None:
+    port = ServicePort(port=30080, node_port=30080)
+    web = balancer("web")
+    web = structs.replace(web, spec=structs.replace(web.spec, ports=(port,)))
+    other = structs.replace(web, metadata=ObjectMeta(name="other", namespace="default", uid="other"))
+    own = rules.node_port_places([web], POINTS)
+    assert place(web, used=own).addresses
+    taken = place(web, used=rules.node_port_places([other], POINTS))
+    assert "is used by the node port of Service default/other" in taken.obstacle
 
 
 def test_ports_of_kubelet_pods_and_api_server_are_used() -> None:

@@ -186,3 +186,17 @@ async def test_restarted_controller_repeats_no_events(cluster: ControlPlane) -> 
                 await create(cluster)
             await cluster.advance(minutes=10)
     assert await told(cluster) == ENSURED
+
+
+@pytest.mark.usefixtures("manager")
+async def test_node_port_of_another_service_keeps_address_while_it_exists(cluster: ControlPlane) -> None:
+    await create(cluster, "other", 81, type="NodePort")
+    found = await cluster.client.get(Service, "other", "default")
+    port = found.spec.ports[0].node_port
+    await create(cluster, port=port)
+    assert await addresses(cluster) == []
+    reason = f"port {port}/TCP of 10.0.0.1 is used by the node port of Service default/other"
+    assert any(reason in each for each in await told(cluster))
+    await cluster.client.delete(Service, "other", "default")
+    await cluster.advance(seconds=5)
+    assert [address for address, _ in await addresses(cluster)] == ["10.0.0.1"]
