@@ -42,12 +42,13 @@ def test_file_configures_a_cluster_and_options_win(cluster: RealCluster, tmp_pat
     file, kubelet = tmp_path / "cluster.yaml", tmp_path / "kubelet.yaml"
     file.write_text(CLUSTER)
     kubelet.write_text(KUBELET)
-    cluster.up("--config", str(file), "--terminated-pod-gc-threshold", "3")
+    cluster.up("--config", str(file), "--terminated-pod-gc-threshold", "3", "--node-external-ip", "192.0.2.9")
     node = cluster.get("node", "alpha")
     assert node["metadata"]["labels"]["disk"] == "ssd"
     assert node["metadata"]["labels"]["kubernetes.io/hostname"] == "alpha"
     assert node["spec"]["taints"] == [{"effect": "PreferNoSchedule", "key": "dedicated", "value": "web"}]
     assert node["status"]["capacity"]["pods"] == "17"
+    assert {"type": "ExternalIP", "address": "192.0.2.9"} in node["status"]["addresses"]
     kept = DataDirectory(cluster.directory).settings()
     assert kept.controller_options.node_monitor_grace_period == 40
     assert kept.controller_options.terminated_pod_gc_threshold == 3

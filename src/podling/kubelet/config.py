@@ -34,6 +34,8 @@ class KubeletConfig(Struct, frozen=True, kw_only=True):
     register_with_taints: tuple[Taint, ...] = ()
     node_addresses: tuple[str, ...] = ()
     """The node's IP addresses, first the primary one; empty: the machine's own."""
+    external_addresses: tuple[str, ...] = ()
+    """Addresses of the node at which others reach it from outside of the cluster: ExternalIP."""
     hostname: str = ""
     """The node's hostname; empty: the node's name."""
     provider_id: str = ""
@@ -51,6 +53,17 @@ class KubeletConfig(Struct, frozen=True, kw_only=True):
     """The number of pods for each CPU, at most ``max_pods`` in all; 0: ``max_pods`` alone counts."""
     port: int = 10250
     """The port of the kubelet's own server; 0: no server."""
+    enable_debugging_handlers: bool = True
+    """The server runs commands, forwards ports and shows logs."""
+    authentication_anonymous_enabled: bool = False
+    """Requests without credentials are those of ``system:anonymous``."""
+    authentication_webhook_enabled: bool = True
+    """Bearer tokens are reviewed by the API server."""
+    authentication_webhook_cache_ttl: float = 120.0
+    authorization_mode: str = "Webhook"
+    """``Webhook``: the API server reviews access; ``AlwaysAllow``: every authenticated client has it."""
+    authorization_webhook_cache_authorized_ttl: float = 300.0
+    authorization_webhook_cache_unauthorized_ttl: float = 30.0
 
     # Heartbeats.
     node_status_update_frequency: float = 10.0

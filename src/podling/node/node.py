@@ -27,6 +27,7 @@ from podling.kubelet.deps import KubeletDeps, Recorder
 from podling.kubelet.kubelet import Kubelet
 from podling.kubelet.lives import LIVES, LifeRecorder
 from podling.kubelet.server.server import KubeletServer
+from podling.kubelet.server.server_access import ServerAccess
 from podling.machinery.cluster_dns import dns_service_address
 from podling.machinery.errors import ApiError
 from podling.node.kubelet_settings import kubelet_settings
@@ -87,11 +88,13 @@ class Node:
         self._stack.push_async_callback(recording.close)
         recording.keep_running("events", recorder.run, plan.name)
         self._stack.push_async_callback(recorder.close)
-        server, port = await self._listen(self._context)
+        settings = kubelet_settings(plan.options)
+        wanted_port = settings.pop("port", 0)
+        initial = structs.replace(KubeletConfig(), **settings)
+        server, port = await self._listen(self._context, initial, wanted_port)
         self._stack.push_async_callback(server.close)
         own_network = as_bridge(network)
         self._prefer_own_blocks(own_network)
-        settings = kubelet_settings(plan.options)
         config = KubeletConfig(
             cgroup_root=f"/podling-{plan.identity}",
             node_addresses=plan.addresses,
@@ -103,7 +106,10 @@ class Node:
             cluster_dns=await self._cluster_dns(own_network),
             resolv_conf=resolv_conf_path(),
         )
+        if plan.static_pod_path is not None:
+            settings.pop("static_pod_path", None)
         config = structs.replace(config, **settings)
+        server.show(config)
         folder = plan.root / "kubelet"
         keeping: Recorder = LifeRecorder(recorder, folder / LIVES) if config.write_files else recorder
         deps = KubeletDeps(self._client, runtime, keeping, folder, plan.name, config, complete_static_pod)
@@ -169,14 +175,16 @@ class Node:
         found = [str(block) for block in (blocks.ipv4, blocks.ipv6) if block is not None]
         self._annotations[PREFERRED_ANNOTATION] = ",".join(found)
 
-    async def _listen(self, context: ssl.SSLContext) -> tuple[KubeletServer, int]:
-        """Start the kubelet's server, on the port that the API server knows if that is free.
+    async def _listen(
+        self, context: ssl.SSLContext, config: KubeletConfig, wanted: int
+    ) -> tuple[KubeletServer, int]:
+        """Start the kubelet's server, on the wanted port or that which the API server knows, if it is free.
 
         On a full disk another port could not be written into the Node, and exec would not reach the node.
         """
-        own = self.user(self.plan.name).name
-        for port in (await self._last_port() or self.plan.port, 0):
-            server = KubeletServer(context, host=self.plan.address, port=port, own=own)
+        access = ServerAccess(self._client, config, self.plan.name, self.user(self.plan.name).name)
+        for port in (wanted or await self._last_port() or self.plan.port, 0):
+            server = KubeletServer(context, access, config, host=self.plan.address, port=port)
             try:
                 return server, await server.listen()
             except OSError:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from ipaddress import ip_address
 from typing import Any
 
 from msgspec import Struct
@@ -26,6 +27,7 @@ class NodeOptions(Struct, frozen=True, kw_only=True, omit_defaults=True):
     kubelet_document: str = ""
     """The kubelet's configuration from the cluster's, as JSON, in place of a file."""
     feature_gates: str = ""
+    node_external_ip: str = ""
     node_labels: str = ""
     node_status_update_frequency: str = ""
     register_node: bool | None = None
@@ -43,6 +45,8 @@ def settings_of_options(options: NodeOptions, from_file: Mapping[str, Any]) -> d
         if problems := gate_problems(chosen):
             raise ValueError("; ".join(problems))
         settings["feature_gates"] = chosen
+    if options.node_external_ip:
+        settings["external_addresses"] = parse_addresses(options.node_external_ip)
     if options.node_labels:
         settings["node_labels"] = parse_labels(options.node_labels)
     if options.register_with_taints:
@@ -59,6 +63,17 @@ def settings_of_options(options: NodeOptions, from_file: Mapping[str, Any]) -> d
         if "node_status_report_frequency" not in from_file:
             settings["node_status_report_frequency"] = seconds
     return settings
+
+
+def parse_addresses(text: str) -> tuple[str, ...]:
+    """Return the addresses of ``--node-external-ip``, in their usual form. Raises ``ValueError``."""
+    try:
+        found = tuple(str(ip_address(each.strip())) for each in text.split(","))
+    except ValueError:
+        raise ValueError(f'invalid --node-external-ip "{text}": it names IP addresses') from None
+    if len(set(found)) < len(found):
+        raise ValueError(f'invalid --node-external-ip "{text}": an address is there twice')
+    return found
 
 
 def parse_labels(text: str) -> dict[str, str]:

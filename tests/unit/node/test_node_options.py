@@ -25,6 +25,11 @@ from podling.node.node_options import NodeOptions, parse_labels, parse_taints, s
                 }
             },
         ),
+        (
+            {"node_external_ip": "192.0.2.9, 2001:DB8::9"},
+            {},
+            {"external_addresses": ("192.0.2.9", "2001:db8::9")},
+        ),
         ({"node_labels": "disk=ssd,rack="}, {}, {"node_labels": {"disk": "ssd", "rack": ""}}),
         ({"register_node": False}, {"register_node": True}, {"register_node": False}),
         (
@@ -108,6 +113,8 @@ def test_taint_is_refused_as_the_kubelet_does(text: str, words: str) -> None:
     [
         ({"feature_gates": "NoSuch=true"}, "unrecognized feature gate: NoSuch"),
         ({"feature_gates": "SidecarContainers=false"}, "feature is locked to true"),
+        ({"node_external_ip": "here"}, 'invalid --node-external-ip "here": it names IP addresses'),
+        ({"node_external_ip": "192.0.2.9,192.0.2.9"}, "an address is there twice"),
         ({"node_status_update_frequency": "soon"}, 'time: invalid duration "soon"'),
         ({"node_status_update_frequency": "0s"}, "--node-status-update-frequency 0s is not positive"),
     ],

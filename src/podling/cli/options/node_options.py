@@ -35,6 +35,12 @@ def node_options(command: Callable[..., Any]) -> Callable[..., Any]:
             help="The taints of a node when it registers.  [default: the last ones, or none]",
         ),
         click.option(
+            "--node-external-ip",
+            metavar="IP[,IP]",
+            help="The addresses of a node outside of the cluster, as ExternalIP; '' is none.  "
+            "[default: the last ones, or none]",
+        ),
+        click.option(
             "--node-labels",
             metavar="KEY=VALUE,...",
             help="The labels of a node when it registers.  [default: the last ones, or none]",

@@ -119,7 +119,7 @@ def _converted(field: Given, hint: Any, folder: Path) -> Any:
     value = field.value
     if field.name == "container_log_max_size":
         return parse(value).value
-    kinds = typing.get_args(hint) if isinstance(hint, types.UnionType) else (hint,)
+    kinds = kinds_of(hint)
     if Path in kinds:
         return folder / value if value else None
     if float in kinds and isinstance(value, str):
@@ -128,3 +128,32 @@ def _converted(field: Given, hint: Any, folder: Path) -> Any:
     if typing.get_origin(hint) is not None and arguments[-1] is float and isinstance(value, Mapping):
         return {key: seconds_of(each) for key, each in value.items()}
     return value
+
+
+class Field(Struct, frozen=True):
+    """A field that a document may set: its name in snake case, its path, its type there."""
+
+    name: str
+    path: str
+    hint: Any
+
+
+def every_field(type_: type[Struct], name: str = "", path: str = "") -> Iterator[Field]:
+    """Return the fields of a document, those of nested structs by themselves."""
+    hints = typing.get_type_hints(type_)
+    for each in msgspec.structs.fields(type_):
+        if not name and each.name in ("api_version", "kind"):
+            continue
+        full = f"{name}_{each.name}" if name else each.name
+        where = f"{path}.{each.encode_name}" if path else each.encode_name
+        kinds = kinds_of(hints[each.name])
+        nested = [kind for kind in kinds if isinstance(kind, type) and issubclass(kind, Struct)]
+        if nested:
+            yield from every_field(nested[0], full, where)
+        else:
+            yield Field(full, where, hints[each.name])
+
+
+def kinds_of(hint: Any) -> tuple[Any, ...]:
+    """Return the types of which a value may be."""
+    return typing.get_args(hint) if isinstance(hint, types.UnionType) else (hint,)

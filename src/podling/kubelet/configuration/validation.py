@@ -53,6 +53,7 @@ def problems(found: KubeletConfiguration) -> list[str]:
         _periods(found),
         _taints(found),
         _choices(found),
+        _access(found),
         _shutdown(found),
         _enforcement(found),
         _reserved(found),
@@ -178,6 +179,12 @@ def _choices(found: KubeletConfiguration) -> Iterator[str]:
             f'option "{verification}" specified for imagePullCredentialsVerificationPolicy. Valid options '
             f"are {_listed(policies)}"
         )
+
+
+def _access(found: KubeletConfiguration) -> Iterator[str]:
+    mode = found.authorization.mode
+    if mode not in ("", "AlwaysAllow", "Webhook"):
+        yield f'authorization.mode "{mode}" must be one of: "AlwaysAllow" or "Webhook"'
 
 
 def _shutdown(found: KubeletConfiguration) -> Iterator[str]:

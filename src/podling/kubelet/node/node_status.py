@@ -107,7 +107,8 @@ def with_advertised_resources(own: Mapping[str, str], before: Mapping[str, str])
 def node_addresses(machine: Machine, config: KubeletConfig, hostname: str) -> tuple[NodeAddress, ...]:
     found = config.node_addresses or (machine.address,)
     internal = tuple(NodeAddress(type="InternalIP", address=address) for address in found)
-    return (*internal, NodeAddress(type="Hostname", address=hostname))
+    external = tuple(NodeAddress(type="ExternalIP", address=each) for each in config.external_addresses)
+    return (*internal, *external, NodeAddress(type="Hostname", address=hostname))
 
 
 def internal_ips(addresses: Iterable[NodeAddress]) -> tuple[str, ...]:

@@ -1,6 +1,6 @@
 """The kubelet's HTTPS server: logs, exec, attach, port-forward, pods, statistics and metrics.
 
-Its client is the API server (``server_auth``); users go through the API server. The server listens
+Its usual client is the API server; others need rights on the node (``server_access``). The server listens
 before the kubelet starts, because the node registers with its port. It responds with 503 until ``serve``
 sets the pods.
 """
@@ -15,12 +15,15 @@ import msgspec
 from aiohttp import web
 
 from podling.api.core_v1 import PodList
+from podling.kubelet.config import KubeletConfig
 from podling.kubelet.file_watch import FileWatch
 from podling.kubelet.pods.pod_source import PodSource
+from podling.kubelet.server.configz import configz
 from podling.kubelet.server.image_api import image_routes
 from podling.kubelet.server.log_turns import LogTurns
 from podling.kubelet.server.machine_use import MachineMeter
-from podling.kubelet.server.server_auth import peer_of, refusal
+from podling.kubelet.server.running_pods import running_pods
+from podling.kubelet.server.server_access import ServerAccess
 from podling.kubelet.server.server_logs import serve_container_log
 from podling.kubelet.server.server_metrics import (
     container_metrics_text,
@@ -50,10 +53,18 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 class KubeletServer:
-    """One node's server. ``port`` 0 takes any free one; ``own`` is the API user of the node."""
+    """One node's server. ``port`` 0 takes any free one; ``access`` admits its clients."""
 
-    def __init__(self, ssl_context: ssl.SSLContext, host: str = HOST, port: int = 0, own: str = "") -> None:
-        self._own = own
+    def __init__(
+        self,
+        ssl_context: ssl.SSLContext,
+        access: ServerAccess,
+        config: KubeletConfig,
+        host: str = HOST,
+        port: int = 0,
+    ) -> None:
+        self._access = access
+        self._config = config
         self._ssl_context = ssl_context
         self._host = host
         self._port = port
@@ -79,7 +90,9 @@ class KubeletServer:
             ("/metrics/probes", self._probe_metrics),
             ("/metrics/resource", self._resource_metrics),
             ("/stats/summary", self._stats_summary),
-            ("/containerLogs" + container, self._container_log),
+            ("/configz", self._configz),
+            ("/runningpods/", self._running_pods),
+            ("/containerLogs" + container, self._debugging(self._container_log)),
         ):
             app.router.add_get(path, handler)
         with_uid = "/{namespace}/{pod}/{uid}"
@@ -91,6 +104,7 @@ class KubeletServer:
             ("/portForward" + pod, streams.port_forward),
             ("/portForward" + with_uid, streams.port_forward),
         ):
+            handler = self._debugging(handler)
             app.router.add_get(path, handler)
             app.router.add_post(path, handler)  # SPDY clients upgrade a POST
         app.router.add_routes(image_routes(lambda: self._pods().runtime.images))
@@ -112,6 +126,10 @@ class KubeletServer:
         """Serve these pods from now on."""
         self._source = source
 
+    def show(self, config: KubeletConfig) -> None:
+        """Show this configuration at ``/configz`` from now on."""
+        self._config = config
+
     async def close(self) -> None:
         """Close all connections, streams first: they would last as long as their clients want."""
         for request in self._requests:
@@ -129,8 +147,12 @@ class KubeletServer:
     @web.middleware
     async def _authenticate(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         """Admit authorized clients, and convert errors to the kubelet's plain text responses."""
-        peer = peer_of(request.get_extra_info("peercert"))
-        refused = refusal(peer, request.method, request.path, self._own)
+        refused = await self._access.refusal(
+            request.method,
+            request.path,
+            request.get_extra_info("peercert"),
+            request.headers.get("Authorization", ""),
+        )
         if refused is not None:
             return web.Response(status=refused[0], text=refused[1])
         task = asyncio.current_task()
@@ -144,6 +166,17 @@ class KubeletServer:
             return web.Response(status=CLIENT_GONE)
         finally:
             del self._requests[task]
+
+    def _debugging(self, handler: Handler) -> Handler:
+        """Return a handler, or the refusal of all that shows or changes containers."""
+        return handler if self._config.enable_debugging_handlers else _refuse_debugging
+
+    async def _configz(self, request: web.Request) -> web.Response:
+        return web.json_response(configz(self._config))
+
+    async def _running_pods(self, request: web.Request) -> web.Response:
+        body = codec.encode(PodList(items=await running_pods(self._pods().runtime)))
+        return web.Response(body=body, content_type="application/json")
 
     async def _healthz(self, request: web.Request) -> web.Response:
         return web.Response(text="ok")
@@ -179,3 +212,7 @@ class KubeletServer:
 
     async def _container_log(self, request: web.Request) -> web.StreamResponse:
         return await serve_container_log(request, self._pods(), self._watch, self._turns)
+
+
+async def _refuse_debugging(request: web.Request) -> web.Response:
+    return web.Response(status=405, text="Debug endpoints are disabled.\n")

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import types
-import typing
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
-from msgspec import Struct
 
 from podling.kubelet.config import KubeletConfig
 from podling.kubelet.configuration.mapping import (
     ELSEWHERE,
     REFUSED_BY_VALIDATION,
     SET_BY_NODE,
+    every_field,
     settings_from,
 )
-from podling.kubelet.configuration.names import json_name
 from podling.kubelet.configuration.support import NO_EFFECT, UNSUPPORTED
 from podling.kubelet.configuration.types import KubeletConfiguration
 from podling.machinery.encoding.intake import convert
@@ -43,28 +39,7 @@ def supported_names() -> frozenset[str]:
     return frozenset(name for name in EVERY if ELSEWHERE.get(name, name) in own)
 
 
-def every_field(type_: type[Struct], name: str = "", path: str = "") -> Iterator[tuple[str, str]]:
-    """Return name and path of every field that a document can set."""
-    hints = typing.get_type_hints(type_)
-    for each in msgspec.structs.fields(type_):
-        if not name and each.name in ("api_version", "kind"):
-            continue
-        full = f"{name}_{each.name}" if name else each.name
-        where = f"{path}.{json_name(each.name)}" if path else json_name(each.name)
-        nested = [
-            kind for kind in _kinds(hints[each.name]) if isinstance(kind, type) and issubclass(kind, Struct)
-        ]
-        if nested:
-            yield from every_field(nested[0], full, where)
-        else:
-            yield full, where
-
-
-def _kinds(hint: Any) -> tuple[Any, ...]:
-    return typing.get_args(hint) if isinstance(hint, types.UnionType) else (hint,)
-
-
-EVERY = {name for name, _ in every_field(KubeletConfiguration)}
+EVERY = {field.name for field in every_field(KubeletConfiguration)}
 
 
 def test_every_field_has_one_treatment() -> None:
@@ -82,6 +57,7 @@ def test_every_field_of_the_kubelet_is_one_of_kubernetes_or_named_here() -> None
     assert own - set_by_files <= {
         "capacity",
         "docker_config",
+        "external_addresses",
         "hostname",
         "housekeeping_interval",
         "network_unavailable",

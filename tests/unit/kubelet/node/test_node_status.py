@@ -18,6 +18,7 @@ from podling.kubelet.node.node_status import (
     capacity,
     equal_except_heartbeat,
     initial_node,
+    node_addresses,
     node_images,
     node_status,
     reconcile_node,
@@ -198,6 +199,16 @@ def test_node_registers_with_its_labels_annotation_and_hostname() -> None:
         "kubernetes.io/os": "linux",
     }
     assert found.metadata.annotations == {"volumes.kubernetes.io/controller-managed-attach-detach": "true"}
+
+
+def test_addresses_outside_of_the_cluster_follow_the_nodes_own() -> None:
+    config = KubeletConfig(node_addresses=("10.0.0.1",), external_addresses=("192.0.2.9",))
+    found = node_addresses(MACHINE, config, "box")
+    assert [(each.type, each.address) for each in found] == [
+        ("InternalIP", "10.0.0.1"),
+        ("ExternalIP", "192.0.2.9"),
+        ("Hostname", "box"),
+    ]
 
 
 def test_the_largest_images_are_listed() -> None:
