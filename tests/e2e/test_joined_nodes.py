@@ -233,14 +233,17 @@ def test_node_has_the_rights_of_its_own_identity_only(
     assert node.request(f"{url}/api/v1/nodes/machine-2", "PUT", mine)[0] == 403
 
 
-def test_kubelet_serves_the_api_server_alone(cluster: MachineCluster, nodes: list[JoinedMachine]) -> None:
-    """Its certificate is good for its address; other nodes, tokens and strangers are refused."""
+def test_kubelet_serves_clients_with_rights_alone(
+    cluster: MachineCluster, nodes: list[JoinedMachine]
+) -> None:
+    """Its certificate is good for its address; other nodes, false tokens and strangers are refused."""
     one, other = nodes
     url = f"https://{other.machine.address}:10250/pods"
     assert one.request(url)[0] == 403
     authority = one.directory / "pki" / "ca.crt"
     assert curl(one.machine, url, authority)[0] == 401
-    assert curl(one.machine, url, authority, "--oauth2-bearer", cluster.token)[0] == 401
+    assert curl(one.machine, url, authority, "--oauth2-bearer", f"{cluster.token}x")[0] == 401
+    assert curl(one.machine, url, authority, "--oauth2-bearer", cluster.token)[0] == 200
     pki = cluster.directory / "pki"
     pair = ("--cert", f"{pki / 'admin.crt'}", "--key", f"{pki / 'admin.key'}")
     assert curl(one.machine, url, authority, *pair)[0] == 200
