@@ -7,7 +7,7 @@ name instead of being ignored. Gates of the documents that Kubernetes has remove
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from msgspec import Struct
 
@@ -117,6 +117,11 @@ def gate_problems(chosen: Mapping[str, bool]) -> list[str]:
 def is_enabled(name: str, chosen: Mapping[str, bool]) -> bool:
     """Return whether a gate is on. Raises ``KeyError`` for an unknown one."""
     return chosen.get(name, GATES[name].default)
+
+
+def gate_states(chosen: Mapping[str, bool]) -> Iterator[tuple[str, str, bool]]:
+    """Return name, stage and state of every gate, by name; a gate without a stage is generally available."""
+    return ((name, GATES[name].stage, is_enabled(name, chosen)) for name in sorted(GATES))
 
 
 def _go(value: bool) -> str:

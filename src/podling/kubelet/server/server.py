@@ -186,7 +186,8 @@ class KubeletServer:
         return web.Response(body=body, content_type="application/json")
 
     async def _metrics(self, request: web.Request) -> web.Response:
-        return web.Response(text=await metrics_text(self._pods()), headers=PROMETHEUS)
+        text = await metrics_text(self._pods(), self._config.feature_gates)
+        return web.Response(text=text, headers=PROMETHEUS)
 
     async def _container_metrics(self, request: web.Request) -> web.Response:
         return web.Response(

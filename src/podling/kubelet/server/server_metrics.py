@@ -15,6 +15,7 @@ from datetime import datetime
 from podling.kubelet.pods.pod_source import PodSource
 from podling.kubelet.server.machine_use import MachineUse
 from podling.kubelet.server.server_stats import UsageSnapshot
+from podling.machinery.feature_gates import gate_states
 
 Kinds = Mapping[str, tuple[str, str]]
 """Metric families of a page: kind and help text by name."""
@@ -22,6 +23,10 @@ Kinds = Mapping[str, tuple[str, str]]
 OWN: Kinds = {
     "kubelet_running_pods": ("gauge", "[ALPHA] Number of pods that have a running pod sandbox"),
     "kubelet_running_containers": ("gauge", "[ALPHA] Number of containers currently running"),
+    "kubernetes_feature_enabled": (
+        "gauge",
+        "[BETA] This metric records the data about the stage and enablement of a k8s feature.",
+    ),
 }
 
 PROBES: Kinds = {
@@ -94,13 +99,15 @@ class Page:
         return "\n".join(line for lines in self._families.values() for line in lines) + "\n"
 
 
-async def metrics_text(source: PodSource) -> str:
-    """Return ``/metrics``: numbers of pods and containers on this node."""
+async def metrics_text(source: PodSource, gates: Mapping[str, bool]) -> str:
+    """Return ``/metrics``: numbers of pods and containers on this node, and the feature gates."""
     page, runtime = Page(OWN), source.runtime
     page.add("kubelet_running_pods", "", sum(sandbox.ready for sandbox in await runtime.list_sandboxes()))
     states = Counter(container.state.value.lower() for container in await runtime.list_containers())
     for state in sorted(states):
         page.add("kubelet_running_containers", f'container_state="{state}"', states[state])
+    for name, stage, is_on in gate_states(gates):
+        page.add("kubernetes_feature_enabled", f'name="{name}",stage="{stage}"', is_on)
     return page.text()
 
 

@@ -49,7 +49,9 @@ async def test_probe_metrics_count_results() -> None:
 
 
 async def test_own_metrics_count_pods_and_containers() -> None:
-    lines = (await metrics_text(await machine())).splitlines()
+    lines = (await metrics_text(await machine(), {"CustomCPUCFSQuotaPeriod": True})).splitlines()
+    assert 'kubernetes_feature_enabled{name="CustomCPUCFSQuotaPeriod",stage="ALPHA"} 1' in lines
+    assert 'kubernetes_feature_enabled{name="SidecarContainers",stage=""} 1' in lines
     assert "kubelet_running_pods 2" in lines
     assert 'kubelet_running_containers{container_state="running"} 2' in lines
     assert not any("container_cpu" in line for line in lines)
