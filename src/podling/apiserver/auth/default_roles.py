@@ -77,6 +77,8 @@ _ADMIN = (
     rule(("create",), "authorization.k8s.io", "localsubjectaccessreviews"),
     rule((*READ, *WRITE), RBAC, "roles rolebindings"),
 )
+_METRICS = (rule(READ, "metrics.k8s.io", "pods nodes"),)
+"""Upstream, metrics-server's manifest has this role: those who may view may use ``kubectl top``."""
 _HEALTH = ("/healthz", "/livez", "/readyz", "/version", "/version/")
 _DISCOVERY = ("/api", "/api/*", "/apis", "/apis/*", "/openapi", "/openapi/*")
 
@@ -181,6 +183,8 @@ def bootstrap_roles() -> Iterator[ClusterRole]:
         chosen = LabelSelector(match_labels={f"rbac.authorization.k8s.io/aggregate-to-{name}": "true"})
         aggregation = AggregationRule(cluster_role_selectors=(chosen,))
         yield ClusterRole(metadata=metadata(name, label), aggregation_rule=aggregation, rules=rules)
+    labels = {f"rbac.authorization.k8s.io/aggregate-to-{name}": "true" for name in _AGGREGATED}
+    yield ClusterRole(metadata=metadata("system:aggregated-metrics-reader", labels), rules=_METRICS)
 
 
 def bootstrap_bindings() -> Iterator[ClusterRoleBinding]:

@@ -56,12 +56,22 @@ def rights(rules: Iterable[PolicyRule]) -> Iterator[Right]:
         yield from product(rule.verbs, ("paths",), rule.non_resource_urls, ("",))
 
 
+METRICS_READER = "system:aggregated-metrics-reader"
 KUBERNETES = expected()
 ROLES = {role.metadata.name or "": role for role in bootstrap_roles()}
 
 
 def test_default_roles_have_the_names_of_kubernetes() -> None:
-    assert set(ROLES) == {*KUBERNETES, *AGGREGATED, "podling:node-network"}
+    assert set(ROLES) == {*KUBERNETES, *AGGREGATED, "podling:node-network", METRICS_READER}
+
+
+def test_everyone_who_may_view_may_read_use() -> None:
+    """With the rights and the labels of metrics-server's manifest."""
+    role = ROLES[METRICS_READER]
+    assert set(rights(role.rules)) == {*product(READ, ("metrics.k8s.io",), ("nodes", "pods"), ("",))}
+    prefix = "rbac.authorization.k8s.io/aggregate-to-"
+    labels = {name for name in role.metadata.labels if name.startswith(prefix)}
+    assert labels == {f"{prefix}{name}" for name in ("admin", "edit", "view")}
 
 
 def test_networks_of_nodes_only_read() -> None:
