@@ -26,6 +26,8 @@ from podling.files.trees import remove_tree
 
 PODLING = [sys.executable, "-m", "podling"]
 DEADLINE = "60s"
+SWAP = "--fail-swap-on=false"
+"""An option of nodes: the tests run on machines with swap, too."""
 
 
 @dataclass(frozen=True)
@@ -86,7 +88,8 @@ class RealCluster:
         )
 
     def up(self, *options: str) -> Done:
-        done = self.podling("up", "--detach", "--runtime", self.runtime, *self.options, *options)
+        always = ("--detach", "--runtime", self.runtime, SWAP)
+        done = self.podling("up", *always, *self.options, *options)
         assert done.code == 0, f"podling up: {done.out}{done.err}\n{self.log()}"
         return done
 

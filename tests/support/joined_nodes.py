@@ -11,7 +11,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-from tests.support.clusters import PODLING, Done
+from tests.support.clusters import PODLING, SWAP, Done
 from tests.support.machines import Machine, MachineCluster
 
 PORT = "6443"
@@ -32,7 +32,7 @@ class JoinedMachine:
         return self.machine.try_run(*PODLING, *name.split(), "--data-dir", str(self.directory), *rest)
 
     def try_join(self, *arguments: str) -> Done:
-        return self.podling("join", *arguments, "--runtime", self._runtime, "--detach")
+        return self.podling("join", *arguments, "--runtime", self._runtime, SWAP, "--detach")
 
     def join(self, *arguments: str) -> Done:
         """Join, or start again without arguments; the test fails if that fails."""

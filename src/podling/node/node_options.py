@@ -26,6 +26,7 @@ class NodeOptions(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The directory of drop-ins that are merged into it."""
     kubelet_document: str = ""
     """The kubelet's configuration from the cluster's, as JSON, in place of a file."""
+    fail_swap_on: bool | None = None
     feature_gates: str = ""
     node_external_ip: str = ""
     node_labels: str = ""
@@ -45,6 +46,8 @@ def settings_of_options(options: NodeOptions, from_file: Mapping[str, Any]) -> d
         if problems := gate_problems(chosen):
             raise ValueError("; ".join(problems))
         settings["feature_gates"] = chosen
+    if options.fail_swap_on is not None:
+        settings["fail_swap_on"] = options.fail_swap_on
     if options.node_external_ip:
         settings["external_addresses"] = parse_addresses(options.node_external_ip)
     if options.node_labels:

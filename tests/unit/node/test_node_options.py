@@ -42,6 +42,7 @@ from podling.node.node_options import NodeOptions, parse_labels, parse_taints, s
                 )
             },
         ),
+        ({"fail_swap_on": False}, {"fail_swap_on": True}, {"fail_swap_on": False}),
         (
             {"node_status_update_frequency": "4s"},
             {},

@@ -24,6 +24,12 @@ def node_options(command: Callable[..., Any]) -> Callable[..., Any]:
             "[default: the last directory, or none]",
         ),
         click.option(
+            "--fail-swap-on",
+            type=bool,
+            metavar="true|false",
+            help="Let the kubelet refuse a machine with swap.  [default: as last time, or true]",
+        ),
+        click.option(
             "--register-node",
             type=bool,
             metavar="true|false",

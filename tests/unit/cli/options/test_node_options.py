@@ -20,6 +20,7 @@ def test_given_option_replaces_the_last_one() -> None:
     assert chosen_node_options({}, LAST) == LAST
     assert chosen_node_options({"node_labels": ""}, LAST) == NodeOptions(register_node=False)
     assert chosen_node_options({"register_node": True}, LAST).register_node
+    assert chosen_node_options({"fail_swap_on": False}, LAST).fail_swap_on is False
 
 
 def test_path_becomes_absolute(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
