@@ -7,7 +7,12 @@ import time  # noqa: TID251 - holds the loop for real
 
 from podling import clock
 from podling.apiserver.http.metrics import exposition
-from podling.apiserver.loop_pieces import LoopPieces
+from podling.apiserver.loop_pieces import (
+    IDLE_INTERVAL_SECONDS,
+    INTERVAL_SECONDS,
+    LoopPieces,
+    next_interval,
+)
 from podling.supervisor import Supervisor
 
 
@@ -30,9 +35,16 @@ def test_piece_that_holds_the_loop_is_measured() -> None:
         pieces, tasks = LoopPieces(), Supervisor()
         tasks.keep_running("test/loop-pieces", pieces.run)
         await clock.sleep(0.03)
-        time.sleep(0.1)  # noqa: ASYNC251
+        time.sleep(0.4)  # noqa: ASYNC251
         await clock.sleep(0.03)
         await tasks.close()
         return pieces.longest
 
-    assert asyncio.run(hold()) >= 0.09
+    assert asyncio.run(hold()) >= 0.4 - IDLE_INTERVAL_SECONDS
+
+
+def test_ticker_rests_while_it_is_on_time() -> None:
+    intervals = [INTERVAL_SECONDS]
+    for late in (0.0002, 0.0002, 0.0002, 0.0002, 0.0002, 0.02, 0.0002):
+        intervals.append(next_interval(intervals[-1], late))
+    assert intervals == [0.01, 0.02, 0.04, 0.08, 0.16, 0.16, 0.01, 0.02]
