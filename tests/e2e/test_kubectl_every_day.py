@@ -189,12 +189,6 @@ def test_sorted_and_templated_output(cluster: RealCluster) -> None:
     assert cluster.kubectl("delete", "configmaps", *IN, "-l", "set=sorted").count("deleted") == 3
 
 
-def test_top_says_that_there_are_no_metrics(cluster: RealCluster) -> None:
-    for what in ("nodes", "pods"):
-        done = cluster.try_kubectl("top", what)
-        assert (done.code, done.err) == (1, "error: Metrics API not available\n")
-
-
 def test_openapi_v2_explains_kinds_and_unknown_kinds_are_refused(cluster: RealCluster) -> None:
     """Both read OpenAPI v2, which client-go takes as protobuf only."""
     explained = cluster.kubectl("explain", "--output", "plaintext-openapiv2", "pod.spec.containers.ports")

@@ -108,7 +108,7 @@ def listening(pid: int) -> set[str]:
 def test_only_documented_addresses_listen(cluster: RealCluster, sim_cluster: RealCluster) -> None:
     (node,) = cluster.get("nodes")["items"]
     names = json.loads(node["metadata"]["annotations"]["podling.dev/cluster-dns"])["addresses"]
-    assert listening(cluster.pid) == {"0.0.0.0", primary_address(), *names}
+    assert listening(cluster.pid) == {"0.0.0.0", "127.0.0.1", primary_address(), *names}
     assert listening(sim_cluster.pid) == {"127.0.0.1", primary_address()}
 
 

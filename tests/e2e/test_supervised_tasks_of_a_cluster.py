@@ -81,7 +81,10 @@ async def serving(path: Path) -> AsyncIterator[RealCluster]:
 
 def assert_works(cluster: RealCluster, name: str) -> None:
     """Assert that a container runs, ends and runs again."""
-    cluster.kubectl("wait", "--for=create", "node", "--all", "--timeout=30s")
+    deadline = clock.monotonic() + 30
+    while not cluster.get("nodes")["items"]:
+        assert clock.monotonic() < deadline, "the node did not register"
+        threading.Event().wait(0.2)
     cluster.kubectl("wait", "--for=condition=Ready", "node", "--all", "--timeout=30s")
     script = "test -e /x/once && exec sleep 1000; touch /x/once; exit 1"
     volumes = [{"name": "x", "emptyDir": {}}]
