@@ -62,9 +62,9 @@ def counting_pod(cluster: MachineCluster, name: str, **container: Any) -> None:
 
 
 def container_of(cluster: MachineCluster, name: str) -> tuple[str, int]:
-    """Return the id of a pod's container, and its restarts."""
+    """Return the id of a pod's container ("" while it waits to be made), and its restarts."""
     found = cluster.get("pod", name)["status"]["containerStatuses"][0]
-    return found["containerID"], found["restartCount"]
+    return found.get("containerID", ""), found["restartCount"]
 
 
 def is_ready(cluster: MachineCluster, status: str = "True") -> bool:
@@ -147,7 +147,7 @@ def test_down_ends_everything_and_join_starts_it_again(cluster: MachineCluster, 
     assert node.machine.run("ls", "/sys/class/net").split() == ["eth0", "lo"]
     assert "table" not in node.machine.run("nft", "list", "tables")
     node.join()
-    until("the pod to run again", lambda: container_of(cluster, "ended") != before, 60)
+    until("the pod to run again", lambda: container_of(cluster, "ended")[0] not in ("", before[0]), 60)
     cluster.wait_ready("ended")
 
 
