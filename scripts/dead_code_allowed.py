@@ -42,3 +42,5 @@ EPHEMERAL_STORAGE  # holds a place among the fixed columns
 acting_as
 write_log
 rescript
+mend
+simulated_cluster

@@ -52,7 +52,8 @@ class Supervisor:
     """
 
     def __init__(self) -> None:
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks: dict[asyncio.Task[None], None] = {}
+        """The tasks in the order of their starts, which is that of their ends under virtual time."""
         self._troubles: dict[str, str] = {}
         self._closed = False
 
@@ -104,12 +105,15 @@ class Supervisor:
             work.close()
             raise RuntimeError(f"{name} cannot start: its supervisor is closed")
         task = asyncio.create_task(work, name=_title(name, subject))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        self._tasks[task] = None
+        task.add_done_callback(self._forget)
         return task
 
-    def _running(self) -> set[asyncio.Task[None]]:
-        return {task for task in self._tasks if not task.done()}
+    def _forget(self, task: asyncio.Task[None]) -> None:
+        self._tasks.pop(task, None)
+
+    def _running(self) -> list[asyncio.Task[None]]:
+        return [task for task in self._tasks if not task.done()]
 
     async def _keep_running(self, name: str, work: Work, subject: str) -> None:
         in_a_row = 0

@@ -32,6 +32,7 @@ from podling.machinery.encoding import codec
 from podling.machinery.scheme import resource_of
 from podling.runtime.sim import Scenario
 from podling.runtime.values import SandboxSpec
+from podling.sim.simulated_cluster import simulated_cluster
 from podling.store.base import WriteFailed
 from podling.store.memory import MemoryStore
 from podling.testing import ControlPlane, memory_cluster
@@ -73,6 +74,9 @@ NEEDS_SOCKETS = (
 
 NEEDS_JOINED_NODE = ("cli/join.py", "cluster/joined/joined_node.py")
 """Files whose tasks ``tests/e2e/test_supervised_tasks_of_joined_nodes.py`` runs."""
+
+SIMULATED = ("sim/simulated_cluster.py", "sim/simulated_node.py")
+"""Files whose tasks ``test_every_task_of_a_simulated_cluster_may_fail_once`` runs."""
 
 FAULTS = [
     RecursionError("maximum recursion depth exceeded"),
@@ -182,9 +186,24 @@ async def test_every_task_may_fail_once(
             after = {task for task in tasks.long_lived() if task[0] not in SHORT_LIVED}
             assert before - after == set()
             await assert_works(node, "all-failed-once")
-    elsewhere = (*NEEDS_REAL_CLUSTER, *NEEDS_PROCESSES, *NEEDS_SOCKETS, *NEEDS_JOINED_NODE)
+    elsewhere = (*NEEDS_REAL_CLUSTER, *NEEDS_PROCESSES, *NEEDS_SOCKETS, *NEEDS_JOINED_NODE, *SIMULATED)
     forgotten = {site for site in sites() - tasks.sites if site[0] not in elsewhere}
     assert not forgotten, "these tasks are not run here, so their failure is not tried"
+
+
+async def test_every_task_of_a_simulated_cluster_may_fail_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    tasks = FailingTasks(monkeypatch, FAULTS[0])
+    async with simulated_cluster(nodes=2) as cluster:
+        for name, subject in sorted({("control-plane", ""), ("events", "node-1"), ("kubelet", "node-1")}):
+            assert (name, subject) in tasks.long_lived()
+            tasks.fail(name, subject)
+            await cluster.advance(seconds=2)
+        await cluster.client.create(deployment("web"))
+        await cluster.client.create(ConfigMap(metadata=ObjectMeta(name="settings", namespace="default")))
+        await cluster.advance(minutes=2)
+        found = await cluster.client.get(Deployment, "web", "default")
+        assert found.status.ready_replicas == 2
+    assert {site for site in sites() if site[0] in SIMULATED} <= tasks.sites
 
 
 async def run_the_rare_tasks(node: SimNode, tmp_path: Path) -> None:

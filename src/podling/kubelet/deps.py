@@ -12,6 +12,7 @@ from podling.api.core_v1 import Pod
 from podling.client.base import Client
 from podling.client.events import Regarding
 from podling.kubelet.config import KubeletConfig
+from podling.kubelet.node.machine import Machine
 from podling.kubelet.shutdown.logind import Logind, connect_logind
 from podling.kubelet.topology.machine_topology import MachineTopology
 from podling.runtime.base import Runtime
@@ -38,6 +39,8 @@ class KubeletDeps(Struct, frozen=True):
     """Returns a static pod with the API's defaults. Raises ``ValueError`` if the API would refuse it."""
     topology: MachineTopology | None = None
     """The node's CPUs and NUMA nodes; None: the machine's own."""
+    machine: Machine | None = None
+    """The facts about the node's machine; None: those of the real one."""
     connect_logind: Callable[[], Awaitable[Logind]] = connect_logind
     """Returns the machine's login manager, whose shutdowns the kubelet delays. Raises ``LogindFailure``."""
     swaps: Path = Path("/proc/swaps")

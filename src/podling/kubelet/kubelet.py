@@ -86,7 +86,7 @@ class Kubelet:
         """Set once the node is Ready in the API and its pods are managed."""
         config = deps.config
         self._hostname = config.hostname or deps.node_name
-        self._machine = read_machine(deps.root_dir)
+        self._machine = deps.machine or read_machine(deps.root_dir)
         self._directories = Directories(deps.root_dir)
         self._health = NodeHealth()
         self._agent = NodeAgent(deps, self._machine, self._hostname, self._current_health)

@@ -1,0 +1,197 @@
+"""A simulated node: a machine that runs nothing, and the real kubelet on it.
+
+The runtime stands for the machine, and outlives the kubelets that are stopped and started. Nothing is read
+from or written to the real machine, so a node is the same wherever it is simulated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+
+from msgspec import Struct, field, structs
+
+from podling.api.core_v1 import Taint
+from podling.client.events import EventRecorder
+from podling.client.local import LocalClient
+from podling.client.requests import User
+from podling.controllers.nodes.pod_blocks import PREFERRED_ANNOTATION
+from podling.kubelet.config import KubeletConfig
+from podling.kubelet.deps import KubeletDeps
+from podling.kubelet.kubelet import Kubelet
+from podling.kubelet.node.machine import Machine
+from podling.kubelet.server.machine_use import MachineMeter
+from podling.kubelet.server.server_metrics import resource_metrics_text
+from podling.kubelet.server.server_stats import take_snapshot
+from podling.machinery.errors import service_unavailable
+from podling.machinery.network_ranges import Network
+from podling.node.static_pods import complete_static_pod
+from podling.runtime.sim import FaultyRuntime, Scenario
+from podling.sim.connection import Connection
+from podling.supervisor import Supervisor
+
+ROOT = Path("/nonexistent/podling-simulation")
+"""The directory of simulated kubelets, which write no files; it does not exist."""
+ZONE = "topology.kubernetes.io/zone"
+
+
+class NodeSettings(Struct, frozen=True, kw_only=True):
+    """The machine of a simulated node and its kubelet's settings.
+
+    Args:
+        cpu, memory, ephemeral_storage: the capacity, as quantities.
+        pods: the largest number of pods.
+        zone: the value of the label ``topology.kubernetes.io/zone``; empty: no such label.
+        labels, taints: those with which the node registers.
+        config: further settings of the kubelet; its capacity, addresses, labels and taints are set from
+            the others.
+    """
+
+    name: str
+    cpu: str = "4"
+    memory: str = "16Gi"
+    ephemeral_storage: str = "100Gi"
+    pods: int = 110
+    zone: str = ""
+    labels: Mapping[str, str] = field(default_factory=dict)
+    taints: tuple[Taint, ...] = ()
+    config: KubeletConfig = KubeletConfig()
+
+
+class SimulatedNode:
+    """One node, started and stopped as a whole.
+
+    Args:
+        connection: the kubelet's connection to the API server.
+        block: the addresses of the node's pods.
+        address: the node's own.
+    """
+
+    def __init__(
+        self,
+        settings: NodeSettings,
+        connection: Connection,
+        block: Network,
+        address: str,
+        scenario: Scenario | None = None,
+    ) -> None:
+        self.settings = settings
+        self.name = settings.name
+        self.connection = connection
+        self.runtime = FaultyRuntime(scenario, pod_cidr=str(block))
+        self._boots = 1
+        self._block = block
+        self._address = address
+        self._client = LocalClient(connection, node_user(settings.name))
+        self._running: Supervisor | None = None
+        self._recorder: EventRecorder | None = None
+        self._kubelet: Kubelet | None = None
+        self._use = MachineMeter()
+
+    @property
+    def is_running(self) -> bool:
+        """Return whether the kubelet runs."""
+        return self._running is not None
+
+    async def start(self) -> None:
+        """Start the kubelet; without effect while it runs."""
+        if self._running is not None:
+            return
+        await self.runtime.start()
+        self._running = running = Supervisor()
+        self._recorder = recorder = EventRecorder(self._client, "kubelet", self.name)
+        deps = KubeletDeps(
+            self._client,
+            self.runtime,
+            recorder,
+            ROOT / self.name,
+            self.name,
+            self._config(),
+            complete_static_pod,
+            machine=self._machine(),
+        )
+        self._kubelet = Kubelet(deps)
+        running.keep_running("events", recorder.run, self.name)
+        running.keep_running("kubelet", partial(self._run_kubelet, deps), self.name)
+
+    async def ready(self) -> None:
+        """Wait until the node is Ready; return at once if its kubelet does not run."""
+        if self._kubelet is not None:
+            await self._kubelet.ready.wait()
+
+    async def stop(self) -> None:
+        """Stop the kubelet as a kill does; its containers run on."""
+        running, self._running, self._kubelet = self._running, None, None
+        if running is not None:
+            await running.close()
+
+    async def restart(self) -> None:
+        """Stop the kubelet and start another one, which takes the containers over."""
+        await self.stop()
+        await self.start()
+
+    async def crash(self) -> None:
+        """Cut the machine's power: the kubelet and all containers end, and report nothing."""
+        await self.stop()
+        self.runtime.lose_power()
+        self._boots += 1
+
+    async def resource_metrics(self) -> str:
+        """Return the kubelet's page ``/metrics/resource``. Raises ``ApiError`` if it cannot be reached."""
+        if self._kubelet is None or self.connection.is_cut:
+            raise service_unavailable(f"dial tcp {self._address}:10250: i/o timeout")
+        snapshot = await take_snapshot(self._kubelet.pod_view)
+        return resource_metrics_text(snapshot, await self._use.read(self.runtime, snapshot))
+
+    async def _run_kubelet(self, deps: KubeletDeps) -> None:
+        """Run the kubelet. After a failure replace it by a new one, like a restart of its process."""
+        kubelet = self._kubelet or Kubelet(deps)
+        try:
+            await kubelet.run()
+        except Exception:
+            if self._kubelet is not None:
+                self._kubelet = Kubelet(deps)
+            raise
+
+    def _config(self) -> KubeletConfig:
+        settings = self.settings
+        labels = dict(settings.labels)
+        if settings.zone:
+            labels[ZONE] = settings.zone
+        return structs.replace(
+            settings.config,
+            node_addresses=(self._address,),
+            node_labels=labels,
+            node_annotations={
+                **settings.config.node_annotations,
+                PREFERRED_ANNOTATION: str(self._block),
+            },
+            register_with_taints=settings.taints,
+            capacity={
+                **settings.config.capacity,
+                "cpu": settings.cpu,
+                "memory": settings.memory,
+                "ephemeral-storage": settings.ephemeral_storage,
+            },
+            max_pods=settings.pods,
+            fail_swap_on=False,
+            resolv_conf=None,
+            write_files=False,
+        )
+
+    def _machine(self) -> Machine:
+        """Return facts that are the same on every machine that simulates."""
+        return Machine(
+            os_image="Podling simulation",
+            kernel_version="6.0.0",
+            machine_id=f"machine-{self.name}",
+            system_uuid=f"machine-{self.name}",
+            boot_id=f"{self.name}-{self._boots}",
+            address=self._address,
+        )
+
+
+def node_user(name: str) -> User:
+    """Return the API user of a node's kubelet."""
+    return User(f"system:node:{name}", ("system:nodes", "system:authenticated"))
