@@ -64,6 +64,8 @@ class Children(Generic[O, C]):
     Args:
         queue: whose keys are owners.
         selector: which labels an owner's children carry; None for an owner that takes none.
+        accepts: a further condition for the children of an owner, if there is one.
+        finalizer: a finalizer that children get when they are adopted, and lose when they are released.
     """
 
     def __init__(
@@ -73,12 +75,17 @@ class Children(Generic[O, C]):
         children: Informer[C],
         queue: WorkQueue[Key],
         selector: Callable[[O], LabelSelector | None],
+        *,
+        accepts: Callable[[O, C], bool] | None = None,
+        finalizer: str = "",
     ) -> None:
         self._client = client
         self._owners = owners
         self._children = children
         self._queue = queue
         self._selector = selector
+        self._accepts = accepts
+        self._finalizer = finalizer
         self._resource = resource_of(owners.kind)
         self._written: dict[Key, dict[str, int]] = {}  # UID to revision, by owner
         self._deleted: dict[Key, dict[str, Key]] = {}  # UID to key, by owner
@@ -133,7 +140,7 @@ class Children(Generic[O, C]):
         """Return the owner's children, after adopting those that match and releasing those that do not."""
         selector, mine = self._selector(owner), []
         for child in self.owned(owner):
-            if selector is not None and selector.matches(child.metadata.labels):
+            if selector is not None and self._fits(owner, selector, child):
                 mine.append(child)
             elif owner.metadata.deletion_timestamp is None:
                 await self._release(owner, child)
@@ -141,12 +148,16 @@ class Children(Generic[O, C]):
             return mine
         allowed: bool | None = None
         for child in self._children.by_index(BY_CONTROLLER, f"/{owner.metadata.namespace or ''}"):
-            if child.metadata.deletion_timestamp or not selector.matches(child.metadata.labels):
+            if child.metadata.deletion_timestamp or not self._fits(owner, selector, child):
                 continue
             allowed = await self._may_adopt(owner) if allowed is None else allowed
             if allowed and (adopted := await self._adopt(owner, child)) is not None:
                 mine.append(adopted)
         return mine
+
+    def _fits(self, owner: O, selector: LabelSelector, child: C) -> bool:
+        accepted = self._accepts is None or self._accepts(owner, child)
+        return accepted and selector.matches(child.metadata.labels)
 
     async def _may_adopt(self, owner: O) -> bool:
         """Read the owner from the server: one that is being deleted or was replaced adopts nothing."""
@@ -165,24 +176,31 @@ class Children(Generic[O, C]):
             *(to_builtins(each) for each in child.metadata.owner_references),
             to_builtins(controller_reference(owner)),
         ]
-        return await self._set_references(child, references)
+        present = child.metadata.finalizers
+        missing = self._finalizer and self._finalizer not in present
+        return await self._change(child, references, [*present, self._finalizer] if missing else None)
 
     async def _release(self, owner: O, child: C) -> None:
         left = without_owners(child.metadata, [owner.metadata.uid or ""])
-        await self._set_references(child, [to_builtins(each) for each in left])
+        present = child.metadata.finalizers
+        kept = [each for each in present if each != self._finalizer]
+        await self._change(
+            child, [to_builtins(each) for each in left], kept if len(kept) < len(present) else None
+        )
 
-    async def _set_references(self, child: C, references: list[Any]) -> C | None:
+    async def _change(self, child: C, references: list[Any], finalizers: list[str] | None) -> C | None:
+        """Write owner references, and finalizers if they change; returns None for a child that is gone."""
         metadata = child.metadata
-        patch = {
-            "metadata": {
-                "uid": metadata.uid,
-                "resourceVersion": metadata.resource_version,
-                "ownerReferences": references or None,
-            }
+        changes: dict[str, Any] = {
+            "uid": metadata.uid,
+            "resourceVersion": metadata.resource_version,
+            "ownerReferences": references or None,
         }
+        if finalizers is not None:
+            changes["finalizers"] = finalizers or None
         try:
             return await self._client.patch(
-                self._children.kind, metadata.name or "", patch, metadata.namespace
+                self._children.kind, metadata.name or "", {"metadata": changes}, metadata.namespace
             )
         except ApiError as error:
             if is_not_found(error):

@@ -25,10 +25,11 @@ from podling.controllers.status_writes import write_status
 from podling.controllers.workloads import revisions as history
 from podling.controllers.workloads import statefulset_rules as rules
 from podling.controllers.workloads.pod_control import slow_start
-from podling.controllers.workloads.statefulset_claims import ensure_claims, update_owners
-from podling.controllers.workloads.statefulset_plan import Create, Delete, Relabel, Step, UpdateClaims, plan
+from podling.controllers.workloads.statefulset_claim_rules import are_owners_right
+from podling.controllers.workloads.statefulset_claims import ClaimsFailed, ensure_claims, update_owners
+from podling.controllers.workloads.statefulset_plan import Create, Delete, Repair, Step, UpdateClaims, plan
 from podling.controllers.workloads.statefulset_rules import View
-from podling.machinery.errors import ApiError, is_already_exists, is_not_found
+from podling.machinery.errors import ApiError, is_already_exists, is_conflict, is_not_found
 
 
 class StatefulSetController(Controller):
@@ -41,7 +42,9 @@ class StatefulSetController(Controller):
         self._sets = context.informers.informer(StatefulSet)
         pods, revisions = context.informers.informer(Pod), context.informers.informer(ControllerRevision)
         self._sets.add_handler(self.enqueue, self.enqueue_new, self.enqueue)
-        self._pods = Children(context.client, self._sets, pods, self.queue, child_selector)
+        self._pods = Children(
+            context.client, self._sets, pods, self.queue, child_selector, accepts=rules.is_member
+        )
         self._revisions = Children(context.client, self._sets, revisions, self.queue, child_selector)
         self._keeper = history.RevisionKeeper(context.client, self._revisions, history.HASH)
         self._claims = context.informers.informer(PersistentVolumeClaim)
@@ -61,8 +64,7 @@ class StatefulSetController(Controller):
         if not self._pods.settled(key) or not self._revisions.settled(key):
             return AwaitChange()
         revisions = await self._revisions.claim(stateful)
-        claimed = await self._pods.claim(stateful)
-        pods = [pod for pod in claimed if rules.ordinal_of(stateful, pod) is not None]
+        pods = await self._pods.claim(stateful)
         view, collisions = await self._view(stateful, pods, revisions)
         failure = None
         if stateful.metadata.deletion_timestamp is None:
@@ -106,11 +108,11 @@ class StatefulSetController(Controller):
         stateful, action = view.stateful, step[number]
         match action:
             case Create(ordinal=ordinal, revision=revision):
-                await self._create(stateful, ordinal, revision)
+                await self._create(view, ordinal, revision)
             case Delete(pod=pod):
                 await self._delete(stateful, pod)
-            case Relabel(pod=pod, ordinal=ordinal):
-                await self._relabel(stateful, pod, ordinal)
+            case Repair(pod=pod, ordinal=ordinal):
+                await self._repair(view, pod, ordinal)
             case UpdateClaims(pod=pod, ordinal=ordinal):
                 if pod.status.phase == "Pending" and ordinal in view.wanted:
                     await ensure_claims(
@@ -120,18 +122,21 @@ class StatefulSetController(Controller):
             case _:
                 assert_never(action)
 
-    async def _create(self, stateful: StatefulSet, ordinal: int, revision: ControllerRevision) -> None:
+    async def _create(self, view: View, ordinal: int, revision: ControllerRevision) -> None:
+        stateful = view.stateful
         pod = rules.member(stateful, history.template_of(revision), revision.metadata.name or "", ordinal)
         name = pod.metadata.name or ""
-        await ensure_claims(self.client, self._recorder, stateful, name, ordinal)
         what = f"create Pod {name} in StatefulSet {stateful.metadata.name}"
         try:
+            await ensure_claims(self.client, self._recorder, stateful, name, ordinal)
             created = await self.client.create(pod)
-        except (ApiError, Unreachable) as error:
+        except (ApiError, Unreachable, ClaimsFailed) as error:
             if not is_namespace_terminating(error) and not is_already_exists(error):
                 self._recorder.event(stateful, "Warning", "FailedCreate", f"{what} failed error: {error}")
             raise
         self._pods.wrote(key_of(stateful), created)
+        if not are_owners_right(view, created, ordinal):
+            await update_owners(self.client, self._recorder, view, created, ordinal)
         self._recorder.event(stateful, "Normal", "SuccessfulCreate", f"{what} successful")
 
     async def _delete(self, stateful: StatefulSet, pod: Pod) -> None:
@@ -147,13 +152,26 @@ class StatefulSetController(Controller):
         self._pods.deleted(key_of(stateful), pod)
         self._recorder.event(stateful, "Normal", "SuccessfulDelete", f"{what} successful")
 
-    async def _relabel(self, stateful: StatefulSet, pod: Pod, ordinal: int) -> None:
-        name = pod.metadata.name or ""
-        labels = {rules.POD_NAME: name, rules.POD_INDEX: str(ordinal)}
-        changed = await self.client.patch(Pod, name, {"metadata": {"labels": labels}}, pod.metadata.namespace)
-        self._pods.wrote(key_of(stateful), changed)
-        text = f"update Pod {name} in StatefulSet {stateful.metadata.name} successful"
-        self._recorder.event(stateful, "Normal", "SuccessfulUpdate", text)
+    async def _repair(self, view: View, pod: Pod, ordinal: int) -> None:
+        """Restore what belongs to the pod's ordinal.
+
+        Volumes of a pod cannot change: for one that was adopted without its claims the event says so.
+        """
+        stateful, name = view.stateful, pod.metadata.name or ""
+        what = f"update Pod {name} in StatefulSet {stateful.metadata.name}"
+        try:
+            if not rules.has_storage(stateful, pod, ordinal):
+                await ensure_claims(self.client, self._recorder, stateful, name, ordinal)
+            if not are_owners_right(view, pod, ordinal):
+                await update_owners(self.client, self._recorder, view, pod, ordinal)
+            changed = rules.repaired(stateful, pod, ordinal)
+            if changed != pod:
+                self._pods.wrote(key_of(stateful), await self.client.update(changed))
+        except (ApiError, Unreachable, ClaimsFailed) as error:
+            if not is_conflict(error):
+                self._recorder.event(stateful, "Warning", "FailedUpdate", f"{what} failed error: {error}")
+            raise
+        self._recorder.event(stateful, "Normal", "SuccessfulUpdate", f"{what} successful")
 
     async def _write(self, stateful: StatefulSet, status: StatefulSetStatus) -> None:
         if status != stateful.status:

@@ -15,7 +15,7 @@ from podling.api.apps_v1 import StatefulSet
 from podling.api.core_v1 import PersistentVolumeClaim, Pod
 from podling.api.meta_v1 import OwnerReference
 from podling.client.base import ApiObject
-from podling.controllers.owner_references import controller_of, controller_reference, without_owners
+from podling.controllers.owner_references import controller_reference
 from podling.controllers.workloads.statefulset_rules import View, claim_name
 
 
@@ -64,14 +64,14 @@ def are_claims_stale(view: View, ordinal: int) -> bool:
         return False
     name = f"{view.stateful.metadata.name}-{ordinal}"
     owners = (ref for claim in _present(view, ordinal) for ref in claim.metadata.owner_references)
-    return any(ref.kind == "Pod" and ref.name == name for ref in owners)
+    return any((ref.api_version, ref.kind, ref.name) == ("v1", "Pod", name) for ref in owners)
 
 
 def are_owners_right(view: View, pod: Pod, ordinal: int) -> bool:
     """Return whether the pod's claims have the owners that the retention policy says."""
-    wanted = owner_of_claims(view.stateful, pod, scaled_away=ordinal not in view.wanted)
+    scaled_away = ordinal not in view.wanted
     return all(
-        claim.metadata.owner_references == owners_with(claim, wanted, view.stateful, pod)
+        is_owner_current(claim, view.stateful, pod, scaled_away=scaled_away)
         for claim in _present(view, ordinal)
     )
 
@@ -83,19 +83,73 @@ def owner_of_claims(stateful: StatefulSet, pod: Pod, *, scaled_away: bool) -> Ap
     return stateful if goes_with_set(stateful) else None
 
 
+def is_owner_current(
+    claim: PersistentVolumeClaim, stateful: StatefulSet, pod: Pod, *, scaled_away: bool
+) -> bool:
+    """Return whether a claim needs no change of its owners.
+
+    One that refers to an earlier set or pod of the same name is left to the garbage collector.
+    """
+    if has_stale_owner(claim, stateful) or has_stale_owner(claim, pod):
+        return True
+    if has_other_controller(claim, stateful, pod):
+        return not (has_owner(claim, stateful) or has_owner(claim, pod))
+    if has_plain_owner(claim, stateful, pod):
+        return False
+    wanted = owner_of_claims(stateful, pod, scaled_away=scaled_away)
+    return has_owner(claim, stateful) == (wanted is stateful) and has_owner(claim, pod) == (wanted is pod)
+
+
 def owners_with(
-    claim: PersistentVolumeClaim, wanted: ApiObject | None, stateful: StatefulSet, pod: Pod
+    claim: PersistentVolumeClaim, stateful: StatefulSet, pod: Pod, *, scaled_away: bool
 ) -> tuple[OwnerReference, ...]:
-    """Return the owner references of a claim; one that something else manages is left to that."""
-    keep = None if wanted is None or has_other_controller(claim, stateful, pod) else wanted
-    uid = "" if keep is None else keep.metadata.uid
-    ours = {each.metadata.uid or "" for each in (stateful, pod)}
-    references = without_owners(claim.metadata, ours - {uid or ""})
-    if keep is None or any(ref.uid == uid for ref in references):
+    """Return the owner references that a claim should have.
+
+    All references to the set and the pod are replaced by the wanted one; by none if another controller
+    manages the claim.
+    """
+    references = tuple(
+        ref
+        for ref in claim.metadata.owner_references
+        if not (refers_to(ref, stateful) or refers_to(ref, pod))
+    )
+    wanted = owner_of_claims(stateful, pod, scaled_away=scaled_away)
+    if wanted is None or has_other_controller(claim, stateful, pod):
         return references
-    return (*references, controller_reference(keep))
+    if any(ref.uid == wanted.metadata.uid for ref in references):
+        return references
+    return (*references, controller_reference(wanted))
+
+
+def refers_to(ref: OwnerReference, obj: ApiObject) -> bool:
+    """Return whether a reference names the object. Its UID may be another one's."""
+    return (ref.api_version, ref.kind, ref.name) == (obj.api_version, obj.kind, obj.metadata.name)
+
+
+def has_owner(claim: PersistentVolumeClaim, owner: ApiObject) -> bool:
+    return any(ref.uid == owner.metadata.uid for ref in claim.metadata.owner_references)
+
+
+def has_stale_owner(claim: PersistentVolumeClaim, owner: ApiObject) -> bool:
+    """Return whether a claim refers to an earlier object with the owner's name."""
+    named = next((ref for ref in claim.metadata.owner_references if refers_to(ref, owner)), None)
+    return named is not None and named.uid != owner.metadata.uid
+
+
+def has_plain_owner(claim: PersistentVolumeClaim, stateful: StatefulSet, pod: Pod) -> bool:
+    """Return whether the set or the pod owns the claim without being its controller."""
+    ours = (stateful.metadata.uid, pod.metadata.uid)
+    return any(ref.uid in ours and not ref.controller for ref in claim.metadata.owner_references)
 
 
 def has_other_controller(claim: PersistentVolumeClaim, stateful: StatefulSet, pod: Pod) -> bool:
-    ref = controller_of(claim)
-    return ref is not None and ref.uid not in (stateful.metadata.uid, pod.metadata.uid)
+    """Return whether something else manages the claim, against the set's retention policy."""
+    if not (goes_with_pod(stateful) or goes_with_set(stateful)):
+        return False
+    for ref in claim.metadata.owner_references:
+        named = next((each for each in (stateful, pod) if refers_to(ref, each)), None)
+        if named is not None and ref.uid != named.metadata.uid:
+            return True
+        if named is None and ref.controller:
+            return True
+    return False

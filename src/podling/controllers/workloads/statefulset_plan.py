@@ -27,6 +27,7 @@ from podling.controllers.workloads.statefulset_claim_rules import (
 from podling.controllers.workloads.statefulset_rules import (
     View,
     has_identity,
+    has_storage,
     is_parallel,
     is_terminating,
     replicas_of,
@@ -46,8 +47,8 @@ class Delete(Struct, frozen=True):
     pod: Pod
 
 
-class Relabel(Struct, frozen=True):
-    """Gives a pod the labels of its ordinal."""
+class Repair(Struct, frozen=True):
+    """Gives a pod the labels and the claims of its ordinal, and its claims their owners; with an event."""
 
     pod: Pod
     ordinal: int
@@ -60,7 +61,7 @@ class UpdateClaims(Struct, frozen=True):
     ordinal: int
 
 
-Action = Create | Delete | Relabel | UpdateClaims
+Action = Create | Delete | Repair | UpdateClaims
 Step = list[Action]
 
 
@@ -104,7 +105,8 @@ def _parallel(view: View) -> tuple[Step, bool]:
             continue
         if _wants_claims(view, pod, ordinal):
             repairs.append(UpdateClaims(pod, ordinal))
-        repairs += _repairs(view, pod, ordinal)
+        else:
+            repairs += _repairs(view, pod, ordinal)
     missing = (each for each in view.wanted if each not in view.members and not are_claims_stale(view, each))
     creations = (Create(each, _revision_for(view, each)) for each in islice(missing, BURST))
     return [*repairs[:BURST], *creations], True
@@ -115,15 +117,15 @@ def _has_ended(pod: Pod) -> bool:
 
 
 def _wants_claims(view: View, pod: Pod, ordinal: int) -> bool:
-    """Return whether the pod waits for a claim that does not exist."""
-    return pod.status.phase == "Pending" and are_claims_missing(view, ordinal)
+    """Return whether the pod waits for a claim that does not exist, or has one with other owners."""
+    if pod.status.phase != "Pending":
+        return False
+    return are_claims_missing(view, ordinal) or not are_owners_right(view, pod, ordinal)
 
 
-def _repairs(view: View, pod: Pod, ordinal: int) -> Iterator[Action]:
-    if not has_identity(pod, ordinal):
-        yield Relabel(pod, ordinal)
-    if not are_owners_right(view, pod, ordinal):
-        yield UpdateClaims(pod, ordinal)
+def _repairs(view: View, pod: Pod, ordinal: int) -> Step:
+    right = has_identity(pod) and has_storage(view.stateful, pod, ordinal)
+    return [] if right and are_owners_right(view, pod, ordinal) else [Repair(pod, ordinal)]
 
 
 def _claims_to_retain(view: View) -> Iterator[Action]:
@@ -185,14 +187,22 @@ def _updates(view: View) -> Step:
 
 
 def _updates_within(view: View, targets: range, limit: int) -> Step:
-    """Delete as many outdated members as may be unavailable beside those that already are."""
-    unavailable = replicas_of(view.stateful) - sum(map(view.is_available, view.members.values()))
-    outdated = (
+    """Delete as many outdated members as may be unavailable beside those that already are.
+
+    With ``Parallel`` an outdated member that is unavailable already does not wait for the others: it may
+    never become available as it is.
+    """
+    budget = limit - replicas_of(view.stateful) + sum(map(view.is_available, view.members.values()))
+    outdated = [
         pod
         for ordinal, pod in reversed(view.members.items())
         if ordinal in targets and _is_outdated(view, pod) and not _has_ended(pod)
-    )
-    return [Delete(pod) for pod in islice(outdated, max(0, min(limit - unavailable, BURST)))]
+    ]
+    broken: list[Pod] = []
+    if is_parallel(view.stateful):
+        broken = [pod for pod in outdated if not view.is_available(pod)]
+        outdated = [pod for pod in outdated if view.is_available(pod)]
+    return [Delete(pod) for pod in [*broken, *outdated[: max(0, budget)]][:BURST]]
 
 
 def _is_outdated(view: View, pod: Pod) -> bool:

@@ -49,6 +49,11 @@ def ordinal_of(stateful: StatefulSet, pod: Pod) -> int | None:
     return ordinal if ordinal <= ORDINAL_MAX and number == str(ordinal) else None
 
 
+def is_member(stateful: StatefulSet, pod: Pod) -> bool:
+    """Return whether the pod's name is one of the set's. Others are neither adopted nor kept."""
+    return ordinal_of(stateful, pod) is not None
+
+
 def is_parallel(stateful: StatefulSet) -> bool:
     return stateful.spec.pod_management_policy == "Parallel"
 
@@ -84,32 +89,46 @@ def member(stateful: StatefulSet, template: PodTemplateSpec, revision: str, ordi
 def with_identity(stateful: StatefulSet, pod: Pod, ordinal: int) -> Pod:
     """``pod`` with the name, labels, host name and claims that belong to an ordinal."""
     name = f"{stateful.metadata.name}-{ordinal}"
-    labels = {**pod.metadata.labels, POD_NAME: name, POD_INDEX: str(ordinal)}
-    metadata = structs.replace(pod.metadata, name=name, namespace=stateful.metadata.namespace, labels=labels)
+    metadata = structs.replace(pod.metadata, name=name, namespace=stateful.metadata.namespace)
+    spec = structs.replace(pod.spec, hostname=name, subdomain=stateful.spec.service_name)
+    return repaired(stateful, structs.replace(pod, metadata=metadata, spec=spec), ordinal)
+
+
+def repaired(stateful: StatefulSet, pod: Pod, ordinal: int) -> Pod:
+    """Return the pod with the labels and the claims of its ordinal."""
+    labels = {**pod.metadata.labels, POD_NAME: pod.metadata.name or "", POD_INDEX: str(ordinal)}
+    metadata = structs.replace(pod.metadata, labels=labels)
+    if has_storage(stateful, pod, ordinal):
+        return structs.replace(pod, metadata=metadata)
     claimed = tuple(
-        Volume(
-            name=each.metadata.name or "",
-            persistent_volume_claim=PersistentVolumeClaimVolumeSource(
-                claim_name=claim_name(each.metadata.name or "", stateful, ordinal)
-            ),
-        )
-        for each in stateful.spec.volume_claim_templates
+        Volume(name=name, persistent_volume_claim=PersistentVolumeClaimVolumeSource(claim_name=claim))
+        for name, claim in _claimed(stateful, ordinal).items()
     )
     names = {each.name for each in claimed}
     others = tuple(each for each in pod.spec.volumes if each.name not in names)
-    spec = structs.replace(
-        pod.spec,
-        hostname=name,
-        subdomain=stateful.spec.service_name,
-        volumes=(*claimed, *others),
-    )
+    spec = structs.replace(pod.spec, volumes=(*claimed, *others))
     return structs.replace(pod, metadata=metadata, spec=spec)
 
 
-def has_identity(pod: Pod, ordinal: int) -> bool:
-    """Return whether a live pod carries the labels of its ordinal; the rest of its identity cannot change."""
-    labels = pod.metadata.labels
-    return labels.get(POD_NAME) == pod.metadata.name and labels.get(POD_INDEX) == str(ordinal)
+def _claimed(stateful: StatefulSet, ordinal: int) -> dict[str, str]:
+    """Return the claims of a pod by the names of their volumes."""
+    names = [each.metadata.name or "" for each in stateful.spec.volume_claim_templates]
+    return {name: claim_name(name, stateful, ordinal) for name in names}
+
+
+def has_identity(pod: Pod) -> bool:
+    """Return whether a live pod carries the label with its name; the rest of its identity cannot change."""
+    return pod.metadata.labels.get(POD_NAME) == pod.metadata.name
+
+
+def has_storage(stateful: StatefulSet, pod: Pod, ordinal: int) -> bool:
+    """Return whether the pod's volumes are the claims of its ordinal; those of an adopted pod may not be."""
+    wanted = _claimed(stateful, ordinal)
+    if not wanted:
+        return True
+    sources = {each.name: each.persistent_volume_claim for each in pod.spec.volumes}
+    found = {name: source.claim_name for name, source in sources.items() if source is not None}
+    return wanted.items() <= found.items()
 
 
 # The set as seen

@@ -291,13 +291,32 @@ async def test_pending_pod_gets_its_claim_again(cluster: ControlPlane) -> None:
 async def test_relabelled_pod_gets_the_labels_of_its_ordinal_back(cluster: ControlPlane) -> None:
     await start(cluster, stateful_set(1))
     await settle(cluster)
-    gone = {"metadata": {"labels": {"apps.kubernetes.io/pod-index": None}}}
+    labels = {"apps.kubernetes.io/pod-index": None, "statefulset.kubernetes.io/pod-name": "other"}
+    gone = {"metadata": {"labels": labels}}
     await cluster.client.patch(Pod, "db-0", gone, "default")
     await cluster.advance(seconds=1)
     held = await cluster.client.get(Pod, "db-0", "default")
     assert held.metadata.labels["apps.kubernetes.io/pod-index"] == "0"
+    assert held.metadata.labels["statefulset.kubernetes.io/pod-name"] == "db-0"
     told_events = await told(cluster.client)
     assert "Normal SuccessfulUpdate db: update Pod db-0 in StatefulSet db successful" in told_events
+
+
+async def test_pods_with_other_names_are_not_adopted(cluster: ControlPlane) -> None:
+    wanted = stateful_set(1)
+    for name in ("db-0", "stray"):
+        bare = Pod(
+            metadata=ObjectMeta(name=name, namespace="default", labels={"app": "db"}),
+            spec=wanted.spec.template.spec,
+        )
+        await cluster.client.create(bare)
+    await start(cluster, wanted)
+    await settle(cluster)
+    owners = {
+        each.metadata.name: [ref.name for ref in each.metadata.owner_references]
+        for each in (await cluster.client.list(Pod, "default")).items
+    }
+    assert owners == {"db-0": ["db"], "stray": []}
 
 
 async def test_revision_carries_the_labels_of_the_template_and_the_annotations_of_the_set(

@@ -15,7 +15,7 @@ from podling.api.apps_v1 import (
 )
 from podling.api.core_v1 import PersistentVolumeClaim, Pod, PodCondition, PodStatus
 from podling.api.meta_v1 import ObjectMeta, OwnerReference
-from podling.controllers.workloads.statefulset_plan import BURST, Create, Delete, Relabel, UpdateClaims, plan
+from podling.controllers.workloads.statefulset_plan import BURST, Create, Delete, Repair, UpdateClaims, plan
 from podling.controllers.workloads.statefulset_rules import View, member
 from tests.support.workloads import rolling_stateful, stateful_set
 
@@ -78,8 +78,8 @@ def words_of(seen: View) -> list[str]:
                     words.append(f"create {ordinal}")
                 case Delete(pod=gone):
                     words.append(f"delete {gone.metadata.name}")
-                case Relabel(ordinal=ordinal):
-                    words.append(f"relabel {ordinal}")
+                case Repair(ordinal=ordinal):
+                    words.append(f"repair {ordinal}")
                 case UpdateClaims(ordinal=ordinal):
                     words.append(f"claims {ordinal}")
     return words
@@ -148,6 +148,80 @@ def test_update_within_max_unavailable_counts_those_that_are_down() -> None:
     assert words_of(view(4, {0: "readyo", 1: "readyo", 2: "waiting", 3: "waiting"}, **more)) == []
 
 
+# replicas, maxUnavailable, partition, states of the members that are not "readyo", and the names that go
+PARALLEL_UPDATES: list[tuple[int, int, int, dict[int, str], list[int]]] = [
+    (1, 1, 0, {0: "waitingo"}, [0]),
+    (3, 1, 0, {2: "waitingo"}, [2]),
+    (5, 2, 0, {3: "waitingo", 4: "waitingo"}, [4, 3]),
+    (3, 1, 0, {2: "readyo!"}, []),
+    (5, 3, 0, {3: "waitingo", 4: "readyo!"}, [3, 2]),
+    (3, 1, 0, {2: "youngo"}, [2]),
+    (5, 3, 0, {3: "readyo!", 4: "waitingo"}, [4, 2]),
+    (5, 1, 2, {4: "waitingo"}, [4]),
+    (5, 1, 2, {2: "waitingo"}, [2]),
+    (5, 1, 2, {1: "waitingo"}, []),
+    (5, 2, 3, {3: "waitingo", 4: "waitingo"}, [4, 3]),
+    (5, 2, 3, {1: "waitingo", 4: "waitingo"}, [4]),
+    (4, 2, 0, {0: "waitingo", 1: "waitingo"}, [1, 0]),
+    (5, 3, 0, {0: "waitingo", 1: "waitingo"}, [1, 0, 4]),
+]
+
+# In order nothing is updated before every member is available: the first part of the run waits for it.
+ORDERED_UPDATES: list[tuple[int, int, int, dict[int, str], list[int]]] = [
+    (1, 1, 0, {0: "waitingo"}, []),
+    (3, 1, 0, {2: "waitingo"}, []),
+    (3, 1, 0, {2: "readyo!"}, []),
+    (3, 1, 0, {2: "youngo"}, []),
+    (5, 1, 2, {4: "waitingo"}, []),
+    (5, 2, 0, {}, [4, 3]),
+    (5, 2, 4, {}, [4]),
+    (5, 2, 0, {4: "ready"}, [3, 2]),
+    (5, 3, 0, {4: "ready", 3: "ready", 2: "ready", 1: "ready"}, [0]),
+]
+
+
+@pytest.mark.parametrize(
+    ("policy", "replicas", "unavailable", "partition", "states", "gone"),
+    [
+        *[("Parallel", *each) for each in PARALLEL_UPDATES],
+        *[("OrderedReady", *each) for each in ORDERED_UPDATES],
+    ],
+)
+def test_max_unavailable_lets_broken_members_of_parallel_sets_go_first(
+    policy: str, replicas: int, unavailable: int, partition: int, states: dict[int, str], gone: list[int]
+) -> None:
+    seen = view(
+        replicas,
+        {**dict.fromkeys(range(replicas), "readyo"), **states},
+        pod_management_policy=policy,
+        update_strategy=rolling_stateful(partition=partition, max_unavailable=unavailable),
+        min_ready_seconds=30,
+    )
+    assert words_of(seen) == [f"delete db-{ordinal}" for ordinal in gone]
+
+
+# maxUnavailable, replicas, and the members that one run updates
+UNAVAILABLE: list[tuple[Any, int, int]] = [
+    (1, 3, 1),
+    (2, 3, 2),
+    (5, 3, 3),
+    ("30%", 10, 3),
+    ("33%", 10, 3),
+    ("1%", 10, 1),
+    ("99%", 10, 9),
+    ("100%", 10, 10),
+]
+
+
+@pytest.mark.parametrize(("unavailable", "replicas", "number"), UNAVAILABLE)
+def test_max_unavailable_is_rounded_down_to_one_at_least(
+    unavailable: Any, replicas: int, number: int
+) -> None:
+    strategy = rolling_stateful(partition=0, max_unavailable=unavailable)
+    seen = view(replicas, dict.fromkeys(range(replicas), "readyo"), update_strategy=strategy)
+    assert len(words_of(seen)) == number
+
+
 @pytest.mark.parametrize("replicas", [100_000, INT32_MAX])
 @pytest.mark.parametrize("policy", ["Parallel", "OrderedReady"])
 @pytest.mark.parametrize("unavailable", [None, 2, "100%"])
@@ -189,7 +263,12 @@ def with_pods(seen: View, *more: Pod) -> View:
 def claim(name: str, *owners: tuple[str, str, str]) -> PersistentVolumeClaim:
     references = tuple(
         OwnerReference(
-            api_version="v1", kind=kind, name=of, uid=uid, controller=True, block_owner_deletion=True
+            api_version="apps/v1" if kind == "StatefulSet" else "v1",
+            kind=kind,
+            name=of,
+            uid=uid,
+            controller=True,
+            block_owner_deletion=True,
         )
         for kind, of, uid in owners
     )
@@ -202,10 +281,10 @@ OTHER = ("Backup", "nightly", "other")
 
 RETENTION: list[tuple[str, str, list[tuple[str, str, str]], list[tuple[str, str, str]], list[str]]] = [
     ("Retain", "Retain", [], [], ["delete db-1"]),
-    ("Retain", "Retain", [SET], [], ["claims 0"]),
+    ("Retain", "Retain", [SET], [], ["repair 0", "delete db-1"]),
     ("Retain", "Retain", [], [SECOND], ["claims 1", "delete db-1"]),
     ("Delete", "Retain", [SET], [SET], ["delete db-1"]),
-    ("Delete", "Retain", [], [SET], ["claims 0", "delete db-1"]),
+    ("Delete", "Retain", [], [SET], ["repair 0", "delete db-1"]),
     ("Retain", "Delete", [], [SECOND], ["delete db-1"]),
     ("Retain", "Delete", [], [], ["claims 1", "delete db-1"]),
     ("Delete", "Delete", [SET], [SECOND], ["delete db-1"]),
@@ -231,8 +310,22 @@ def test_claims_follow_the_retention_policy_when_it_changes(
         persistent_volume_claim_retention_policy=policy,
         claims=claims,
     )
-    expected = [*words, "delete db-1"] if words == ["claims 0"] else words
-    assert words_of(seen) == expected
+    assert words_of(seen) == words
+
+
+def test_pending_pod_gets_owners_of_its_claims_before_it_is_available() -> None:
+    policy = StatefulSetPersistentVolumeClaimRetentionPolicy(when_deleted="Delete", when_scaled="Retain")
+    more = {"volume_claim_templates": TEMPLATES, "persistent_volume_claim_retention_policy": policy}
+    held = {"data-db-0": claim("data-db-0")}
+    assert words_of(view(1, {0: "pending"}, claims=held, **more)) == ["claims 0"]
+    assert words_of(view(1, {0: "ready"}, claims=held, **more)) == ["repair 0"]
+
+
+def test_member_without_its_volumes_is_repaired() -> None:
+    seen = view(1, {0: "ready"}, volume_claim_templates=TEMPLATES)
+    bare = structs.replace(seen.pods[0], spec=structs.replace(seen.pods[0].spec, volumes=()))
+    stripped = View(seen.stateful, [bare], seen.current, seen.update, seen.now, seen.claims)
+    assert words_of(stripped) == ["repair 0"]
 
 
 def test_pending_pod_gets_its_missing_claims_again() -> None:

@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 import pytest
+from msgspec import structs
 
 from podling.api.apps_v1 import StatefulSet, StatefulSetOrdinals, StatefulSetSpec
 from podling.api.core_v1 import Container, PersistentVolumeClaim, Pod, PodSpec, PodTemplateSpec, Volume
 from podling.api.meta_v1 import LabelSelector, ObjectMeta
-from podling.controllers.workloads.statefulset_rules import has_identity, member, ordinal_of, ordinals
+from podling.controllers.workloads.statefulset_rules import (
+    has_identity,
+    has_storage,
+    member,
+    ordinal_of,
+    ordinals,
+    repaired,
+)
 
 TEMPLATE = PodTemplateSpec(
     metadata=ObjectMeta(labels={"app": "db"}),
@@ -74,5 +82,32 @@ def test_member_has_name_labels_host_name_and_claims_of_its_ordinal() -> None:
         for each in made.spec.volumes
     }
     assert claims == {"data": "data-db-2", "config": None}
-    assert has_identity(made, 2)
-    assert not has_identity(made, 1)
+    assert has_identity(made)
+    assert has_storage(stateful(3), made, 2)
+    assert not has_storage(stateful(3), made, 1)
+
+
+@pytest.mark.parametrize(
+    ("labels", "right"),
+    [
+        ({"statefulset.kubernetes.io/pod-name": "db-2"}, True),
+        ({"statefulset.kubernetes.io/pod-name": "db-1"}, False),
+        ({"apps.kubernetes.io/pod-index": "2"}, False),
+        ({}, False),
+    ],
+)
+def test_identity_is_the_label_with_the_name(labels: dict[str, str], right: bool) -> None:
+    assert has_identity(Pod(metadata=ObjectMeta(name="db-2", labels=labels))) == right
+
+
+def test_repair_restores_labels_and_claims_and_nothing_else() -> None:
+    made = member(stateful(3), TEMPLATE, "db-abc", 2)
+    metadata = structs.replace(made.metadata, labels={"mine": "kept"})
+    spec = structs.replace(made.spec, volumes=made.spec.volumes[1:], hostname="other")
+    found = repaired(stateful(3), structs.replace(made, metadata=metadata, spec=spec), 2)
+    assert found.spec == structs.replace(made.spec, hostname="other")
+    assert found.metadata.labels == {
+        "mine": "kept",
+        "statefulset.kubernetes.io/pod-name": "db-2",
+        "apps.kubernetes.io/pod-index": "2",
+    }
