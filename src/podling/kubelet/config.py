@@ -118,6 +118,8 @@ class KubeletConfig(Struct, frozen=True, kw_only=True):
     """``None``, or ``TieredReservation``: requested memory is kept for its container (``MemoryQoS``)."""
     cgroup_root: str = "/podling"
     cgroups_per_qos: bool = True
+    enforce_node_allocatable: tuple[str, ...] = ("pods",)
+    """``pods``: all pods together get no more than is left by what is reserved."""
     single_process_oom_kill: bool = False
     """True if the kernel may kill one process of a container that runs out of memory and spare the others.
     On a machine with cgroup v1 this is always so."""

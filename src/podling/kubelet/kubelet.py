@@ -48,6 +48,7 @@ from podling.kubelet.pods.housekeeping import Housekeeper
 from podling.kubelet.pods.mirror_pods import MirrorPods
 from podling.kubelet.pods.pod_source import PodSource, PodView
 from podling.kubelet.pods.pod_workers import PodWorkers
+from podling.kubelet.pods.qos_cgroups import QosCgroups
 from podling.kubelet.pods.resizer import Resizer
 from podling.kubelet.pods.static_pods import StaticPods
 from podling.kubelet.probes.prober import Prober
@@ -63,7 +64,7 @@ from podling.kubelet.topology.manager_settings import Settings, manager_settings
 from podling.kubelet.volumes.volume_manager import VolumeManager
 from podling.machinery.pods import is_static
 from podling.machinery.quantity import value
-from podling.runtime.base import ContainerEventType, UpdatesSandboxes
+from podling.runtime.base import ContainerEventType, UpdatesCgroups, UpdatesSandboxes
 from podling.runtime.failures import RuntimeFailure
 from podling.supervisor import Supervisor, Work
 
@@ -95,6 +96,7 @@ class Kubelet:
             lambda: self._agent.node,
             lambda: self._eviction.conditions,
             lambda: self._shutdown.shutting_down,
+            lambda: self._tiers.wake(),
         )
         self._pods: Informer[Pod] = Informer(
             deps.client, Pod, field_selector=f"spec.nodeName={deps.node_name}"
@@ -106,6 +108,7 @@ class Kubelet:
         self._addresses = internal_ips(node_addresses(self._machine, config, self._hostname))
         own_capacity = capacity(self._machine, config)
         self._memory = NodeMemory(value(own_capacity["memory"]), self._machine.swap)
+        self._tiers = QosCgroups(deps, self._workers.granted_specs, own_capacity, lambda: self._agent.node)
         self._cpusets = CpusetReconciler(deps, self._workers, self._has_read_sources)
         chosen = _manager_settings(deps, self._machine, own_capacity)
         self._assignments = ContainerManager(chosen, deps.root_dir, self._cpusets.wake)
@@ -182,7 +185,7 @@ class Kubelet:
             assignments=self._assignments,
             resizer=Resizer(deps),
             refuse_resize=self._workers.refuse_resize,
-            wake_waiting=self._workers.wake_waiting,
+            resources_changed=self._workers.resources_changed,
             service_links=self._service_links,
         )
 
@@ -220,6 +223,8 @@ class Kubelet:
             "kubelet/ready": self._become_ready,
         }
         tasks["kubelet/mirrors"] = self._keep_mirrors
+        if isinstance(self._deps.runtime, UpdatesCgroups):
+            tasks["kubelet/tiers"] = self._tiers.run
         if self._assignments.is_active:
             tasks["kubelet/cpusets"] = self._cpusets.run
         if self._shutdown.is_enabled:

@@ -44,6 +44,18 @@ def pod_memory_qos(spec: PodSpec, config: KubeletConfig) -> dict[str, str]:
     return {_reserving_file(spec): str(request.value)}
 
 
+def tier_memory_qos(
+    guaranteed: int, burstable: int, config: KubeletConfig
+) -> tuple[dict[str, str], dict[str, str]]:
+    """Return the files of the node's cgroup and of the class Burstable's, by the bytes that pods request.
+
+    A cgroup keeps memory only as far as all cgroups above it do (``setMemoryQoS``).
+    """
+    if not is_enabled(GATE, config.feature_gates) or not _reserves(config):
+        return {}, {}
+    return {"memory.min": str(guaranteed + burstable)}, {"memory.low": str(burstable)}
+
+
 def _reserving_file(spec: PodSpec) -> str:
     return "memory.min" if qos_class(spec) == GUARANTEED else "memory.low"
 

@@ -51,8 +51,13 @@ def cgroup_parent(pod: Pod, config: KubeletConfig) -> str:
     """Return the path of the pod's cgroup below the root; empty if the kubelet creates no cgroups."""
     if not config.cgroups_per_qos:
         return ""
-    tier = {BURSTABLE: "/burstable", BEST_EFFORT: "/besteffort"}.get(qos_class(pod.spec), "")
-    return f"{config.cgroup_root}{tier}/pod{pod.metadata.uid}"
+    return f"{tier_path(qos_class(pod.spec), config)}/pod{pod.metadata.uid}"
+
+
+def tier_path(qos: str, config: KubeletConfig) -> str:
+    """Return the path of the cgroup that holds the pods of a class."""
+    tier = {BURSTABLE: "/burstable", BEST_EFFORT: "/besteffort"}.get(qos, "")
+    return f"{config.cgroup_root}{tier}"
 
 
 def oom_score_adj(spec: PodSpec, container: Container, memory_capacity: int) -> int:

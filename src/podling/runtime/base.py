@@ -76,6 +76,7 @@ __all__ = [
     "SandboxSpec",
     "Security",
     "Streams",
+    "UpdatesCgroups",
     "UpdatesSandboxes",
     "VolumeDevice",
 ]
@@ -196,6 +197,15 @@ class UpdatesSandboxes(Protocol):
 
     async def update_sandbox_resources(self, sandbox_id: str, resources: LinuxResources) -> None:
         """Change the limits of a pod as a whole; those that are not given stay."""
+        ...
+
+
+@runtime_checkable
+class UpdatesCgroups(Protocol):
+    """A runtime whose pods are in cgroups, below some that the kubelet limits itself."""
+
+    async def update_cgroup(self, path: str, resources: LinuxResources) -> None:
+        """Make a cgroup above pods, if it is not there, and change its limits; those not given stay."""
         ...
 
 

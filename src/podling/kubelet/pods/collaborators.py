@@ -51,8 +51,8 @@ class PodServices(Struct, frozen=True):
     resizer: Resizer
     refuse_resize: Callable[[Pod], Pending | None]
     """Returns None if the node grants a pod's changed resources, else the reason."""
-    wake_waiting: Callable[[], None]
-    """Called when a pod's end or shrinking may have freed resources."""
+    resources_changed: Callable[[], None]
+    """Called when the pods may hold more or less than before: one has ended, was resized or was adopted."""
     assignments: ContainerManager
     """Assigns CPUs and memory to containers."""
     service_links: Callable[[Pod], Awaitable[Mapping[str, str]]]

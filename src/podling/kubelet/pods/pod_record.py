@@ -114,7 +114,7 @@ class PodRecord:
         taken = occupant(granted)
         if taken != self.occupant:
             self.occupant = taken
-            self._services.wake_waiting()
+            self._services.resources_changed()
         return granted
 
     def resize_plan(self, granted: Pod) -> ResizePlan:

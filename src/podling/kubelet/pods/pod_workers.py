@@ -13,7 +13,7 @@ from functools import partial
 from msgspec import structs
 
 from podling import clock
-from podling.api.core_v1 import Node, Pod
+from podling.api.core_v1 import Node, Pod, PodSpec
 from podling.client.base import Key, key_of
 from podling.kubelet.config import KubeletConfig
 from podling.kubelet.node.node_pressure import pressure_refusal
@@ -44,6 +44,7 @@ class PodWorkers(Mapping[str, PodWorker]):
         node: returns the node as it is now.
         pressures: returns the node's pressure conditions.
         shutting_down: returns whether the node shuts down.
+        changed: is called when the resources that the pods hold may have changed.
     """
 
     def __init__(
@@ -52,11 +53,13 @@ class PodWorkers(Mapping[str, PodWorker]):
         node: Callable[[], Node],
         pressures: Callable[[], frozenset[str]],
         shutting_down: Callable[[], bool],
+        changed: Callable[[], None] = lambda: None,
     ) -> None:
         self._config = config
         self._node = node
         self._pressures = pressures
         self._shutting_down = shutting_down
+        self._changed = changed
         self._workers: dict[str, PodWorker] = {}
         self._supervisor = Supervisor()
         self._services: PodServices | None = None
@@ -185,6 +188,7 @@ class PodWorkers(Mapping[str, PodWorker]):
 
     def _drop_worker(self, worker: PodWorker) -> None:
         self._workers.pop(worker.uid, None)
+        self._changed()
         self._bound.statuses.forget(worker.uid)
         if is_static(worker.record.pod):
             self._start_static()
@@ -193,6 +197,12 @@ class PodWorkers(Mapping[str, PodWorker]):
 
     def admit(self, pod: Pod) -> Verdict | Waiting | None:
         """Return None if the node admits ``pod``, else the reason, or that preempted pods must end first."""
+        verdict = self._decide(pod)
+        if verdict is None:
+            self._changed()
+        return verdict
+
+    def _decide(self, pod: Pod) -> Verdict | Waiting | None:
         if self._shutting_down():
             return REJECTED
         pressed = pressure_refusal(pod, self._pressures())
@@ -242,8 +252,14 @@ class PodWorkers(Mapping[str, PodWorker]):
         workers = self._workers.values()
         return [w.record.occupant for w in workers if w.uid != pod.metadata.uid and w.holds_resources]
 
-    def wake_waiting(self) -> None:
-        """Wake the pods that wait for resources, deferred resizes in their order."""
+    def granted_specs(self) -> list[PodSpec]:
+        """Return the pods that hold resources, with the resources granted to them."""
+        workers = [worker for worker in self._workers.values() if worker.holds_resources]
+        return [worker.record.resize.granted(worker.record.pod).spec for worker in workers]
+
+    def resources_changed(self) -> None:
+        """Wake the pods that wait for resources, deferred resizes in their order: some may be free now."""
+        self._changed()
         for worker in self._workers.values():
             if worker.waits_for_preemption:
                 worker.wake()

@@ -295,6 +295,7 @@ class PodWorker:
                     return rejection
             else:
                 self._adopt()
+                self._services.resources_changed()
             self.admitted = True
             # Containers of an earlier kubelet imply that the volumes are set up.
             self.record.memory.volumes_ready = bool(self.record.observed.containers)
@@ -370,7 +371,7 @@ class PodWorker:
         self._services.statuses.allow_removal(self.uid)
         self.state = Finished(state.gone)
         self._ended.set()
-        self._services.wake_waiting()
+        self._services.resources_changed()
         self._wake.set()
 
     async def _after_end(self, state: Finished) -> None:

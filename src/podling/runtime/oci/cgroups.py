@@ -103,6 +103,8 @@ class Cgroups:
     def __init__(self, mode: CgroupMode, root: Path = CGROUP_ROOT) -> None:
         self.unified = mode is CgroupMode.UNIFIED
         self.root = root
+        self.limits_huge_pages = not self.unified and (root / "hugetlb" / "cgroup.procs").exists()
+        """True if version 1's controller of huge pages is mounted; version 2 has files of its own."""
 
     def place(self, controller: str, path: str) -> Path:
         """Return the directory of ``path`` in the hierarchy of ``controller``."""

@@ -123,6 +123,7 @@ def _prepare(
         seccomp_filter=compiled(seccomp) if seccomp and host.engine.name == "crun" else "",
         devices=_devices(spec),
         unified_cgroups=host.cgroups.unified,
+        huge_page_cgroups=host.cgroups.limits_huge_pages,
         oom_score_adj=_oom_score(spec.resources.oom_score_adj, host),
         open_files=inherited_open_files(),
     )

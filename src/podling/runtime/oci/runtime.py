@@ -244,6 +244,13 @@ class OciRuntime:
         except OSError as error:
             raise RuntimeFailure(f"cannot change the resources of the pod: {error}") from error
 
+    async def update_cgroup(self, path: str, resources: LinuxResources) -> None:
+        """Make a cgroup above pods, if it is not there, and change its limits."""
+        try:
+            await asyncio.to_thread(self._on.host.cgroups.create, path, resources)
+        except OSError as error:
+            raise RuntimeFailure(f"cannot limit cgroup {path}: {error}") from error
+
     async def stats(self) -> tuple[ContainerStats, ...]:
         records = [
             record for record in self._on.containers.records.all() if record.state is ContainerState.RUNNING

@@ -96,6 +96,8 @@ class Inputs(Struct, frozen=True, kw_only=True):
     """The options of mounts, by path on the node, that a user namespace may not take away."""
     devices: tuple[Device, ...] = ()
     unified_cgroups: bool = False
+    huge_page_cgroups: bool = False
+    """True if version 1 of cgroups limits huge pages here: its controller ``hugetlb`` is mounted."""
     oom_score_adj: int | None = None
     open_files: tuple[int, int] | None = None
     """The soft and the hard limit of open files; None leaves them as they are."""
@@ -287,7 +289,19 @@ def _resources(inputs: Inputs) -> dict[str, Any]:
     if without_swap and limits.memory_limit is None:
         # Version 1 limits swap only together with memory; this keeps the kernel from swapping at all.
         found["memory"] = {**found.get("memory", {}), "swappiness": 0}
+    if inputs.huge_page_cgroups:
+        found["hugepageLimits"] = _huge_page_limits(limits)
     return {"devices": rules, **found}
+
+
+def _huge_page_limits(limits: LinuxResources) -> list[dict[str, Any]]:
+    """Return the limits of huge pages for cgroup version 1, from those named as files of version 2."""
+    files = ((name.split("."), number) for name, number in limits.unified.items())
+    return [
+        {"pageSize": parts[1], "limit": int(number)}
+        for parts, number in files
+        if parts[0] == "hugetlb" and parts[-1] == "max"
+    ]
 
 
 def _for_version_1(limits: LinuxResources) -> LinuxResources:

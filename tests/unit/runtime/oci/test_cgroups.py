@@ -74,6 +74,14 @@ def pod(cgroups: Cgroups, controller: str, **files: str) -> None:
         (place / name.replace("__", ".")).write_text(text)
 
 
+def test_huge_pages_of_version_1_are_limited_where_its_controller_is_mounted(tmp_path: Path) -> None:
+    assert not version_1(tmp_path / "without").limits_huge_pages
+    (tmp_path / "with/hugetlb").mkdir(parents=True)
+    (tmp_path / "with/hugetlb/cgroup.procs").write_text("")
+    assert version_1(tmp_path / "with").limits_huge_pages
+    assert not Cgroups(CgroupMode.UNIFIED, tmp_path / "with").limits_huge_pages
+
+
 def test_usage_is_read_from_version_1(tmp_path: Path) -> None:
     cgroups = version_1(tmp_path)
     pod(cgroups, "cpuacct", cpuacct__usage="123\n")

@@ -246,3 +246,13 @@ def test_files_of_the_newer_cgroups_are_for_machines_that_have_them() -> None:
         "memory.oom.group": "1"
     }
     assert "unified" not in configured(limits)["linux"]["resources"]
+
+
+def test_huge_pages_are_limited_by_each_version_of_cgroups() -> None:
+    files = {"hugetlb.2MB.max": "4194304", "hugetlb.1GB.max": "0", "memory.high": "9"}
+    limits = spec(resources=LinuxResources(unified=files))
+    older = configured(limits, huge_page_cgroups=True)["linux"]["resources"]
+    assert older["hugepageLimits"] == [{"pageSize": "2MB", "limit": 4194304}, {"pageSize": "1GB", "limit": 0}]
+    newer = configured(limits, unified_cgroups=True)["linux"]["resources"]
+    assert newer["unified"] == files
+    assert "hugepageLimits" not in configured(limits)["linux"]["resources"], "the controller is not mounted"

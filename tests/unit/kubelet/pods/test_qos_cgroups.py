@@ -1,0 +1,126 @@
+"""The cgroups above the pods follow the pods of a simulated node."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from podling.api.core_v1 import Event, Pod
+from podling.client.base import PatchType
+from podling.kubelet.config import KubeletConfig
+from podling.runtime.base import LinuxResources, RuntimeFailure
+from podling.runtime.sim import SimRuntime
+from podling.testing import ControlPlane
+from tests.support.kubelet_node import SimNode, pod, sim_node
+
+CONFIG = KubeletConfig(
+    node_addresses=("192.168.0.10",),
+    capacity={"cpu": "4", "memory": "8Gi", "ephemeral-storage": "100Gi"},
+    system_reserved={"memory": "1Gi"},
+    write_files=False,
+)
+GIB = 1 << 30
+
+
+class GroupedRuntime(SimRuntime):
+    """A simulated machine that keeps the limits of cgroups."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.limits: dict[str, LinuxResources] = {}
+        self.writes = 0
+        self.fails = False
+
+    async def update_cgroup(self, path: str, resources: LinuxResources) -> None:
+        if self.fails:
+            raise RuntimeFailure("device or resource busy")
+        self.writes += 1
+        self.limits[path] = resources
+
+    @property
+    def shares(self) -> int | None:
+        return self.limits["/podling/burstable"].cpu_shares
+
+
+@pytest.fixture
+def machine() -> GroupedRuntime:
+    return GroupedRuntime()
+
+
+@pytest.fixture
+async def node(cluster: ControlPlane, tmp_path: Path, machine: GroupedRuntime) -> AsyncIterator[SimNode]:
+    async with sim_node(cluster, tmp_path, config=CONFIG, runtime=machine) as found:
+        yield found
+
+
+def requesting(cpu: str) -> list[dict[str, Any]]:
+    return [{"name": "app", "image": "app:1", "resources": {"requests": {"cpu": cpu}}}]
+
+
+async def node_events(node: SimNode) -> list[tuple[str | None, str | None]]:
+    listing = await node.client.list(Event, "default")
+    reasons = ("NodeAllocatableEnforced", "FailedNodeAllocatableEnforcement")
+    return [(event.reason, event.message) for event in listing.items if event.reason in reasons]
+
+
+async def test_class_follows_its_pods(node: SimNode, machine: GroupedRuntime) -> None:
+    await node.pass_time(1)
+    assert machine.limits["/podling"] == LinuxResources(cpu_shares=4096, memory_limit=7 * GIB)
+    assert (machine.shares, machine.limits["/podling/besteffort"].cpu_shares) == (2, 2)
+    await node.create(pod("one", containers=requesting("1")))
+    await node.create(pod("two", containers=requesting("500m")))
+    await node.create(pod("none"))
+    await node.pass_time(1)
+    assert machine.shares == 1536
+    patch = {"spec": {"containers": [{"name": "app", "resources": {"requests": {"cpu": "2"}}}]}}
+    await node.client.patch(
+        Pod, "one", patch, "default", patch_type=PatchType.STRATEGIC, subresource="resize"
+    )
+    await node.pass_time(1)
+    assert machine.shares == 2560
+    await node.delete("two", 0)
+    await node.pass_time(1)
+    assert machine.shares == 2048
+
+
+async def test_restarted_kubelet_counts_the_pods_that_run(node: SimNode, machine: GroupedRuntime) -> None:
+    await node.create(pod("one", containers=requesting("1")))
+    await node.pass_time(1)
+    await node.stop()
+    machine.limits.clear()
+    await node.restart()
+    await node.pass_time(1)
+    assert machine.shares == 1024
+
+
+async def test_only_changes_are_written_and_everything_once_a_minute(
+    node: SimNode, machine: GroupedRuntime
+) -> None:
+    await node.pass_time(1)
+    assert machine.writes == 3
+    await node.create(pod("one", containers=requesting("1")))
+    await node.create(pod("none"))
+    await node.pass_time(5)
+    assert machine.writes == 4
+    machine.limits.clear()
+    await node.pass_time(60)
+    assert set(machine.limits) == {"/podling", "/podling/burstable", "/podling/besteffort"}
+    assert machine.writes == 7
+
+
+async def test_limit_that_cannot_be_set_is_an_event_and_is_tried_again(
+    cluster: ControlPlane, tmp_path: Path, machine: GroupedRuntime
+) -> None:
+    machine.fails = True
+    async with sim_node(cluster, tmp_path, config=CONFIG, runtime=machine) as node:
+        await node.pass_time(130)
+        text = 'Failed to update Node Allocatable Limits ["/podling"]: device or resource busy'
+        failed = ("FailedNodeAllocatableEnforcement", text)
+        assert await node_events(node) == [failed]
+        machine.fails = False
+        await node.pass_time(61)
+        done = ("NodeAllocatableEnforced", "Updated Node Allocatable limit across pods")
+        assert sorted(await node_events(node), reverse=True) == [done, failed]
