@@ -15,7 +15,7 @@ import pytest
 from podling import clock
 from podling.cli import down
 from podling.cluster.directory import DataDirectory
-from podling.network.pod_network import Names
+from podling.network.names import Names
 from podling.node.machine import node_names
 from podling.node.runtimes import STATE
 from tests.e2e.conftest import missing_for_containers

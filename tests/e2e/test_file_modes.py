@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from podling.cluster.directory import DataDirectory
-from podling.network import pod_network
+from podling.network import machine_lock
 from podling.node.runtimes import STATE
 from tests.support.clusters import RealCluster, shell_pod
 
@@ -80,7 +80,7 @@ def test_other_users_can_read_nothing(own_cluster: RealCluster) -> None:
     own_cluster.apply(POD)
     own_cluster.wait_ready("pod")
     identity = DataDirectory(own_cluster.directory).id
-    places = [own_cluster.directory, STATE / f"{identity}-0", pod_network._LOCK]
+    places = [own_cluster.directory, STATE / f"{identity}-0", machine_lock.LOCK]
     found = [each for place in places for each in open_to_others(place)]
     assert [each for each in found if not any(re.search(pattern, each) for pattern in ALLOWED)] == []
     catalog = own_cluster.directory / "images" / "catalog.json"
@@ -108,7 +108,7 @@ def test_another_user_cannot_hold_the_lock(own_cluster: RealCluster) -> None:
         os.setgid(65534)
         os.setuid(65534)
         held = 0
-        for path in (own_cluster.directory / "lock", pod_network._LOCK):
+        for path in (own_cluster.directory / "lock", machine_lock.LOCK):
             try:
                 fcntl.flock(os.open(path, os.O_RDONLY), fcntl.LOCK_SH | fcntl.LOCK_NB)
                 held += 1

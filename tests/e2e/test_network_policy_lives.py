@@ -13,7 +13,7 @@ import pytest
 
 from podling import clock
 from podling.cluster.directory import DataDirectory
-from podling.network.pod_network import Names
+from podling.network.names import Names
 from tests.e2e.conftest import missing_for_containers
 from tests.support.clusters import RealCluster, shell_pod
 from tests.support.policy_cluster import (

@@ -17,7 +17,7 @@ from subprocess import run
 import pytest
 
 from podling import clock, ids
-from podling.network.pod_network import Names
+from podling.network.names import Names
 from podling.runtime.base import PortMapping, Sandbox
 from tests.support import raw_frames
 from tests.support.oci_node import Node, missing, node

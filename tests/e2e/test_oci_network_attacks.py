@@ -17,7 +17,7 @@ import pytest
 
 from podling import ids
 from podling.network.guard import hardware_address, port_name
-from podling.network.pod_network import Names
+from podling.network.names import Names
 from podling.runtime.base import PortMapping, Sandbox
 from podling.runtime.oci import linux
 from podling.runtime.oci.threads import in_thread

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from podling.cluster.directory import DataDirectory
-from podling.network.pod_network import Names
+from podling.network.names import Names
 from tests.support import network_damage
 from tests.support.clusters import RealCluster, shell_pod
 from tests.support.network_damage import fetch, healthy, on_node, web_pod

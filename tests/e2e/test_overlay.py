@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from podling import clock
+from podling.network.names import Names
 from podling.network.overlay.kernel import OverlayNames
 from podling.network.overlay.overlay_rules import overlay_table
-from podling.network.pod_network import Names
 from tests.e2e.conftest import missing_for_containers
 from tests.support.machines import Machine, MachineCluster, Machines, machines, missing
 from tests.support.overlay_clusters import (

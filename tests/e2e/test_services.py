@@ -15,7 +15,7 @@ import pytest
 
 from podling import clock, ids
 from podling.cluster.directory import DataDirectory
-from podling.network.pod_network import Names
+from podling.network.names import Names
 from podling.network.services.base_rules import service_table
 from tests.e2e.conftest import missing_for_containers
 from tests.support.clusters import RealCluster, running_cluster, shell_pod

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from podling import clock
 from podling.network.guard import port_name
-from podling.network.pod_network import Names
+from podling.network.names import Names
 from podling.runtime.base import PortMapping
 from tests.support.oci_node import Node, node
 

@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from podling import ids
-from podling.network.pod_network import BridgeNetwork, Names
+from podling.network.names import Names
+from podling.network.pod_network import BridgeNetwork
 from podling.runtime.base import Container, ContainerSpec, Sandbox, SandboxSpec, Streams
 from podling.runtime.images.store import ImageStore
 from podling.runtime.oci import detect

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 import yaml
 
 from podling.cluster.directory import DataDirectory
-from podling.network.pod_network import Names
+from podling.network.names import Names
 from podling.node.machine import node_names
 from tests.support.clusters import RealCluster
 from tests.support.small_disks import SmallDisk

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from podling.cluster.directory import DataDirectory
-from podling.network.pod_network import Names
+from podling.network.names import Names
 from podling.node.runtimes import STATE
 from podling.runtime.oci import detect
 from podling.runtime.oci.cgroups import Cgroups

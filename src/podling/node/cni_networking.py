@@ -15,7 +15,7 @@ from podling.client.base import Client
 from podling.client.events import EventRecorder
 from podling.client.informer_factory import InformerFactory
 from podling.client.transforms import without_managed_fields
-from podling.network.pod_network import Names
+from podling.network.names import Names
 from podling.network.services.base_rules import service_table
 from podling.network.services.endpoint_slices import slice_record
 from podling.network.services.service_proxy import ProxySettings, ServiceProxy

@@ -24,10 +24,11 @@ from podling.client.informer_factory import InformerFactory
 from podling.client.transforms import without_managed_fields
 from podling.network.blocks import Blocks
 from podling.network.foreign_firewalls import ForeignRules
+from podling.network.names import Names
 from podling.network.node_blocks import NodeBlocks
 from podling.network.overlay.node_condition import NetworkCondition
 from podling.network.overlay.overlay import Overlay, OverlaySettings
-from podling.network.pod_network import BridgeNetwork, Names
+from podling.network.pod_network import BridgeNetwork
 from podling.network.policy.enforcement import NetworkPolicies
 from podling.network.policy.kernel import PolicyTable
 from podling.network.services.base_rules import service_table

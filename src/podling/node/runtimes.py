@@ -190,8 +190,8 @@ async def end_all(plan: NodePlan, images: ImageStore, grace_seconds: float) -> i
         AddedAddresses(plan.service_addresses).remove()
     if plan.runtime == "oci":
         from podling.network.dns.link import end_server
+        from podling.network.names import Names
         from podling.network.overlay import overlay
-        from podling.network.pod_network import Names
 
         await asyncio.to_thread(end_server, plan.dns_state)
         # An earlier run may have had a network of the other kind. CNI plugins are called as at the start of

@@ -9,7 +9,7 @@ import pytest
 
 from podling.network.blocks import Blocks
 from podling.network.leases import Leases, choose_address, choose_subnet
-from podling.network.pod_network import Names
+from podling.network.names import Names
 from podling.runtime.base import PortMapping, RuntimeFailure
 
 POOL = IPv4Network("10.88.0.0/16")

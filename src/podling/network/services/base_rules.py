@@ -15,7 +15,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from podling.network.pod_network import Names
+from podling.network.names import Names
 
 CLUSTER_IPS = "cluster-ips"
 SERVICE_IPS = "service-ips"
