@@ -12,11 +12,14 @@ from contextlib import suppress
 from ipaddress import IPv4Address, IPv6Address
 from pathlib import Path
 
-from podling.network import ipv6, netlink
+from podling.network import ipv6
 from podling.network.blocks import Blocks
 from podling.network.guard import hardware_address, port_name
 from podling.network.kernel_settings import write as _write
 from podling.network.leases import Lease
+from podling.network.netlink import interfaces, links
+from podling.network.netlink.connection import Netlink
+from podling.network.netlink.wire import Message
 from podling.runtime.oci import linux
 
 POD_INTERFACE = "eth0"
@@ -37,26 +40,26 @@ class Bridge:
 
     def has_port(self, address: str) -> bool:
         """Return whether the pod with ``address`` still has its interface, on the bridge or off it."""
-        return bool(netlink.index_of(self.port(address)))
+        return bool(interfaces.index_of(self.port(address)))
 
     def set_up(self, blocks: Blocks, mtu: int, leases: Iterable[Lease]) -> None:
         """Make the bridge, or find it again, and connect the pods with ``leases`` to it.
 
         Raises ``OSError``.
         """
-        with netlink.Netlink() as kernel:
-            if not netlink.index_of(self.name):
-                kernel.request([netlink.add_bridge(self.name, hardware_address(blocks.gateway), mtu)])
-            index = netlink.index_of(self.name)
+        with Netlink() as kernel:
+            if not interfaces.index_of(self.name):
+                kernel.request([links.add_bridge(self.name, hardware_address(blocks.gateway), mtu)])
+            index = interfaces.index_of(self.name)
             if blocks.ipv6 is None:
                 _no_ipv6(self.name)
             else:
                 ipv6.prepare_node(self.name)
-            kernel.request([netlink.set_up(index), *_own_addresses(index, blocks)])
+            kernel.request([links.set_up(index), *_own_addresses(index, blocks)])
             for lease in leases:
-                if port := netlink.index_of(self.port(lease.address)):
+                if port := interfaces.index_of(self.port(lease.address)):
                     _no_ipv6(self.port(lease.address))
-                    kernel.request([netlink.set_master(port, index), netlink.set_up(port)])
+                    kernel.request([links.set_master(port, index), links.set_up(port)])
                     kernel.request([*_port_options(port, lease.address), *_neighbours(index, lease, blocks)])
         for path, value in self._settings():
             _write(path, value)
@@ -74,17 +77,19 @@ class Bridge:
 
     def missing(self, blocks: Blocks, addresses: Iterable[str]) -> str:
         """Return what is broken, for people; empty when nothing is. Raises ``OSError``."""
-        index = netlink.index_of(self.name)
+        index = interfaces.index_of(self.name)
         if not index:
             return f"the bridge {self.name} is gone"
-        if not netlink.is_up(self.name):
+        if not interfaces.is_up(self.name):
             return f"the bridge {self.name} is down"
         for gateway in (blocks.gateway, blocks.gateway6):
-            if gateway is not None and not netlink.has_address(gateway.packed):
+            if gateway is not None and not interfaces.has_address(gateway.packed):
                 return f"the bridge {self.name} has lost its address {gateway}"
-        with netlink.Netlink() as kernel:
+        with Netlink() as kernel:
             ports = kernel.ports(index)
-        off = [found for found in map(self.port, addresses) if found not in ports and netlink.index_of(found)]
+        off = [
+            found for found in map(self.port, addresses) if found not in ports and interfaces.index_of(found)
+        ]
         if off:
             return f"pods are cut off from the bridge {self.name}: {', '.join(sorted(off))}"
         wanted = self._settings() + (ipv6.node_settings(self.name) if blocks.ipv6 is not None else [])
@@ -100,9 +105,9 @@ class Bridge:
         descriptor = os.open(namespace, os.O_RDONLY | os.O_CLOEXEC)
         try:
             name = self.port(lease.address)
-            if not netlink.index_of(name):
-                bridge = netlink.index_of(self.name)
-                veth = netlink.Veth(
+            if not interfaces.index_of(name):
+                bridge = interfaces.index_of(self.name)
+                veth = links.Veth(
                     name=name,
                     bridge=bridge,
                     mtu=mtu,
@@ -110,23 +115,23 @@ class Bridge:
                     peer_namespace=descriptor,
                     peer_address=hardware_address(own),
                 )
-                with netlink.Netlink() as kernel:
-                    kernel.request([netlink.add_veth(veth)])
-                    options = _port_options(netlink.index_of(name), lease.address)
+                with Netlink() as kernel:
+                    kernel.request([links.add_veth(veth)])
+                    options = _port_options(interfaces.index_of(name), lease.address)
                     kernel.request([*options, *_neighbours(bridge, lease, blocks)])
                 _no_ipv6(name)
             linux.setns(descriptor, linux.CLONE_NEWNET)
         finally:
             os.close(descriptor)
         _settings_in_pod()
-        interface = netlink.index_of(POD_INTERFACE)
-        with netlink.Netlink() as kernel:
+        interface = interfaces.index_of(POD_INTERFACE)
+        with Netlink() as kernel:
             kernel.request(
                 [
-                    netlink.set_up(netlink.index_of("lo")),
-                    netlink.set_up(interface),
-                    netlink.add_address(interface, own.packed, 32),
-                    netlink.add_route(interface, blocks.gateway.packed, on_link=True),
+                    links.set_up(interfaces.index_of("lo")),
+                    links.set_up(interface),
+                    links.add_address(interface, own.packed, 32),
+                    links.add_route(interface, blocks.gateway.packed, on_link=True),
                     *_second_in_pod(interface, lease, blocks),
                 ]
             )
@@ -138,15 +143,15 @@ class Bridge:
         _delete_link(self.name)
 
 
-def _own_addresses(index: int, blocks: Blocks) -> list[netlink.Message]:
+def _own_addresses(index: int, blocks: Blocks) -> list[Message]:
     """Return the messages that give the bridge its addresses."""
-    found = [netlink.add_address(index, blocks.gateway.packed, blocks.ipv4.prefixlen)]
+    found = [links.add_address(index, blocks.gateway.packed, blocks.ipv4.prefixlen)]
     if blocks.ipv6 is not None and blocks.gateway6 is not None:
-        found.append(netlink.add_address(index, blocks.gateway6.packed, blocks.ipv6.prefixlen))
+        found.append(links.add_address(index, blocks.gateway6.packed, blocks.ipv6.prefixlen))
     return found
 
 
-def _neighbours(bridge: int, lease: Lease, blocks: Blocks) -> list[netlink.Message]:
+def _neighbours(bridge: int, lease: Lease, blocks: Blocks) -> list[Message]:
     """Return the message by which the node knows the pod behind an IPv6 address.
 
     A pod may have one from the time when the cluster had both families.
@@ -154,24 +159,24 @@ def _neighbours(bridge: int, lease: Lease, blocks: Blocks) -> list[netlink.Messa
     if not lease.second or blocks.ipv6 is None:
         return []
     hardware = hardware_address(IPv4Address(lease.address))
-    return [netlink.add_neighbour(bridge, IPv6Address(lease.second).packed, hardware)]
+    return [links.add_neighbour(bridge, IPv6Address(lease.second).packed, hardware)]
 
 
-def _second_in_pod(interface: int, lease: Lease, blocks: Blocks) -> list[netlink.Message]:
+def _second_in_pod(interface: int, lease: Lease, blocks: Blocks) -> list[Message]:
     """Return the messages that give a pod its IPv6 address, its way out and the neighbour on it."""
     if not lease.second or blocks.gateway6 is None:
         return []
     gateway = blocks.gateway6.packed
     return [
-        netlink.add_address(interface, IPv6Address(lease.second).packed, 128),
-        netlink.add_neighbour(interface, gateway, hardware_address(blocks.gateway)),
-        netlink.add_route(interface, gateway, on_link=True),
+        links.add_address(interface, IPv6Address(lease.second).packed, 128),
+        links.add_neighbour(interface, gateway, hardware_address(blocks.gateway)),
+        links.add_route(interface, gateway, on_link=True),
     ]
 
 
-def _port_options(index: int, address: str) -> list[netlink.Message]:
+def _port_options(index: int, address: str) -> list[Message]:
     own = hardware_address(IPv4Address(address))
-    return [netlink.set_port(index), netlink.add_forwarding_entry(index, own)]
+    return [links.set_port(index), links.add_forwarding_entry(index, own)]
 
 
 def _settings_in_pod() -> None:
@@ -195,6 +200,6 @@ def _write_ipv6(interface: str, setting: str, text: str) -> None:
 
 
 def _delete_link(name: str) -> None:
-    if netlink.index_of(name):
-        with netlink.Netlink() as kernel:
-            kernel.request([netlink.delete_link(name)])
+    if interfaces.index_of(name):
+        with Netlink() as kernel:
+            kernel.request([links.delete_link(name)])

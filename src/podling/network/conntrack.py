@@ -17,7 +17,7 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from podling.network.netlink import attributes
+from podling.network.netlink.wire import attributes
 
 UDP = 17
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import socket
 import struct
 
-from podling.network.netlink import attributes, messages
+from podling.network.netlink.wire import attributes, messages
 
 _NETLINK_NETFILTER = 12
 _NLM_F_REQUEST = 0x1

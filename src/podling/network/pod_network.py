@@ -28,7 +28,7 @@ from podling.network.gate import OpenGate, PodGate
 from podling.network.leases import Lease, LeasedPod, Leases
 from podling.network.machine_lock import machine_lock
 from podling.network.names import Names
-from podling.network.netlink import mtu_of
+from podling.network.netlink.interfaces import mtu_of
 from podling.network.pod_tables import PodTables
 from podling.network.subnet_choice import SubnetChoice
 from podling.runtime.base import RuntimeFailure, SandboxSpec

@@ -24,6 +24,7 @@ class SubnetChoice:
         pool: the cluster's pod addresses.
         wanted: the IPv4 subnet, if it is not to be chosen.
         second_pool: the cluster's IPv6 pod addresses; None for IPv4 alone.
+        reservations: directory of the machine's reservations.
     """
 
     def __init__(
@@ -34,12 +35,14 @@ class SubnetChoice:
         pool: IPv4Network,
         wanted: IPv4Network | None = None,
         second_pool: IPv6Network | None = None,
+        reservations: Path = subnets.DIRECTORY,
     ) -> None:
         self._state = state
         self._name = name
         self._pool = pool
         self._wanted = wanted
         self._second_pool = second_pool
+        self._reservations = reservations
 
     def choose(self, assigned: Blocks | None, *, has_pods: bool) -> Blocks:
         """Return the node's subnets, reserved on this machine.
@@ -49,18 +52,18 @@ class SubnetChoice:
         ``RuntimeFailure`` where no subnet is free.
         """
         first = self._wanted or self._choose_first(assigned, has_pods)
-        subnets.reserve(self._name, first, self._state)
+        subnets.reserve(self._name, first, self._state, self._reservations)
         if self._second_pool is None:
             return Blocks(first)
         second = self._choose_second(self._second_pool, first, assigned, has_pods)
-        subnets.reserve(self._name, second, self._state)
+        subnets.reserve(self._name, second, self._state, self._reservations)
         return Blocks(first, second)
 
     def forget(self) -> None:
         """Give the subnets up. Raises ``OSError``."""
         for file in ("subnet", "subnet6"):
             (self._state / file).unlink(missing_ok=True)
-        subnets.release(self._name)
+        subnets.release(self._name, self._reservations)
 
     def _choose_first(self, assigned: Blocks | None, has_pods: bool) -> IPv4Network:
         file = self._state / "subnet"
@@ -71,7 +74,7 @@ class SubnetChoice:
             chosen = assigned.ipv4
         else:
             routes = [route.network for route in machine_routes() if isinstance(route.network, IPv4Network)]
-            reserved = subnets.reserved_by_others(self._name)
+            reserved = subnets.reserved_by_others(self._name, self._reservations)
             taken = [*routes, *(each for each in reserved if isinstance(each, IPv4Network))]
             chosen = choose_subnet(self._pool, NODE_PREFIX, taken)
         _write_whole(file, f"{chosen}\n")
@@ -91,7 +94,7 @@ class SubnetChoice:
                     return found
         if chosen is None:
             routes = (route.network for route in machine_routes())
-            taken = [*routes, *subnets.reserved_by_others(self._name)]
+            taken = [*routes, *subnets.reserved_by_others(self._name, self._reservations)]
             others = [each for each in taken if isinstance(each, IPv6Network)]
             chosen = choose_second(pool, self._pool, first, others)
         _write_whole(file, f"{chosen}\n")

@@ -12,8 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from podling.network import netlink
 from podling.network.conntrack import Conntrack
+from podling.network.netlink import interfaces, links
+from podling.network.netlink.connection import Netlink
 from podling.runtime.oci import linux
 
 pytestmark = [
@@ -53,8 +54,8 @@ def test_connections_of_one_address_are_forgotten(
 ) -> None:
     def run() -> None:
         linux.unshare(linux.CLONE_NEWNET)
-        with netlink.Netlink() as kernel:
-            kernel.request([netlink.set_up(netlink.index_of("lo"))])
+        with Netlink() as kernel:
+            kernel.request([links.set_up(interfaces.index_of("lo"))])
         for address in (SERVER[6], *CLIENTS[6]):
             subprocess.run(["ip", "address", "add", f"{address}/128", "dev", "lo", "nodad"], check=True)
         subprocess.run(["nft", "-f", "-"], input=TRACK.encode(), check=True)

@@ -9,7 +9,6 @@ import pytest
 
 from podling.network.blocks import Blocks
 from podling.network.leases import Leases, choose_address, choose_subnet
-from podling.network.names import Names
 from podling.runtime.base import PortMapping, RuntimeFailure
 
 POOL = IPv4Network("10.88.0.0/16")
@@ -86,9 +85,3 @@ def test_a_lease_cut_off_while_being_written_is_none(tmp_path: Path) -> None:
     leases.load()
     assert leases.all() == ()
     assert leases.take(Blocks(SUBNET), "one", ()).address == "10.88.3.2"
-
-
-def test_names_are_short_and_the_clusters_own() -> None:
-    one, two = Names.of("cluster-one"), Names.of("cluster-two")
-    assert one != two
-    assert len(one.bridge) <= 15

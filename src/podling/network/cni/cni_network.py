@@ -16,7 +16,6 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from podling.network import netlink
 from podling.network.cni import plugins
 from podling.network.cni.configuration import (
     Configuration,
@@ -28,6 +27,8 @@ from podling.network.cni.configuration import (
 )
 from podling.network.cni.plugins import BIN_DIRECTORIES, Attachment
 from podling.network.cni.results import ResultError, addresses_of, parse_result
+from podling.network.netlink import interfaces, links
+from podling.network.netlink.connection import Netlink
 from podling.runtime.base import PortMapping, RuntimeFailure, SandboxSpec
 from podling.runtime.oci import linux
 from podling.runtime.oci.threads import in_thread, wait_for_end
@@ -241,5 +242,5 @@ def _set_loopback_up(namespace: Path) -> None:
         linux.setns(descriptor, linux.CLONE_NEWNET)
     finally:
         os.close(descriptor)
-    with netlink.Netlink() as kernel:
-        kernel.request([netlink.set_up(netlink.index_of("lo"))])
+    with Netlink() as kernel:
+        kernel.request([links.set_up(interfaces.index_of("lo"))])

@@ -13,7 +13,8 @@ from contextlib import suppress
 from ipaddress import ip_address
 from pathlib import Path
 
-from podling.network import netlink
+from podling.network.netlink import interfaces, links
+from podling.network.netlink.connection import Netlink
 
 _INTERFACE = "lo"
 
@@ -35,16 +36,16 @@ class AddedAddresses:
         if addresses - recorded:
             # First the record: an address without one would stay for ever.
             self._record(addresses | recorded)
-        with netlink.Netlink() as kernel:
-            index = netlink.index_of(_INTERFACE)
+        with Netlink() as kernel:
+            index = interfaces.index_of(_INTERFACE)
             for address in sorted(addresses):
                 packed = ip_address(address).packed
-                scope = netlink.SCOPE_HOST
-                kernel.request([netlink.add_address(index, packed, len(packed) * 8, scope=scope)])
+                scope = links.SCOPE_HOST
+                kernel.request([links.add_address(index, packed, len(packed) * 8, scope=scope)])
             for address in sorted(recorded - addresses):
                 packed = ip_address(address).packed
                 with suppress(OSError):  # another program removed it
-                    kernel.request([netlink.delete_address(index, packed, len(packed) * 8)])
+                    kernel.request([links.delete_address(index, packed, len(packed) * 8)])
         if recorded != addresses:
             self._record(addresses)
 

@@ -8,7 +8,7 @@ import socket
 import struct
 from collections.abc import Iterator
 
-from podling.network.netlink import attributes
+from podling.network.netlink.wire import attributes
 from podling.network.nftables import attributes as nft
 from podling.network.nftables.batches import Batch
 

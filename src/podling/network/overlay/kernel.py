@@ -12,8 +12,10 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from podling.network import kernel_settings, netlink
-from podling.network.netlink import Message, Netlink
+from podling.network import kernel_settings
+from podling.network.netlink import interfaces, links, wire
+from podling.network.netlink.connection import Netlink
+from podling.network.netlink.wire import Message
 from podling.network.overlay import messages
 from podling.network.overlay.messages import Device, FoundRoute, Owner
 from podling.network.overlay.overlay_plan import ForwardingEntry, Neighbour, Plan, Route
@@ -63,7 +65,7 @@ def _device(kernel: Netlink, names: OverlayNames, plan: Plan, mtu: int, changes:
     """Return the tunnel device, made or corrected; None if the plan has none."""
     found = find_device(kernel, names.device)
     if found is not None and (plan.tunnel is None or not found.leads_like(plan.tunnel)):
-        kernel.request([netlink.delete_link(names.device)])
+        kernel.request([links.delete_link(names.device)])
         changes.append(f"the tunnel {names.device} was not wanted or had other settings")
         found = None
     if plan.tunnel is None:
@@ -74,22 +76,22 @@ def _device(kernel: Netlink, names: OverlayNames, plan: Plan, mtu: int, changes:
         found = find_device(kernel, names.device)
         assert found is not None, "the kernel has just made it"
     if not found.is_up:
-        kernel.request([netlink.set_up(found.index)])
+        kernel.request([links.set_up(found.index)])
         changes.append(f"the tunnel {names.device} was down")
     if found.mtu != mtu:
         kernel.request([messages.set_mtu(found.index, mtu)])
         changes.append(f"the tunnel {names.device} had the MTU {found.mtu}")
     if plan.tunnel.source is not None:
-        kernel.request([netlink.add_address(found.index, plan.tunnel.source.packed, 32)])
+        kernel.request([links.add_address(found.index, plan.tunnel.source.packed, 32)])
     _settings(names.device, has_ipv6=6 in plan.families)
     return found
 
 
 def find_device(kernel: Netlink, name: str) -> Device | None:
     """Return the device of this name as the kernel has it. Raises ``OSError``."""
-    if not netlink.index_of(name):
+    if not interfaces.index_of(name):
         return None
-    payloads = kernel.dump(messages.RTM_GETLINK, messages.LINK.pack(0, 0, 0, 0, 0), name)
+    payloads = kernel.dump(wire.RTM_GETLINK, wire.LINK.pack(0, 0, 0, 0, 0), name)
     return next((found for each in payloads if (found := messages.device_of(each, name))), None)
 
 
@@ -118,7 +120,7 @@ def _addresses(kernel: Netlink, index: int, plan: Plan) -> list[str]:
     found = set()
     for version in plan.families:
         body = messages.own_addresses_request(version)
-        payloads = kernel.dump(messages.RTM_GETADDR, body, "addresses")
+        payloads = kernel.dump(wire.RTM_GETADDR, body, "addresses")
         found |= {own for each in payloads if (own := messages.own_address_of(each, index))}
     requests = [messages.own_address(index, address, delete=True) for address in found - wanted]
     requests += [messages.own_address(index, address) for address in wanted - found]
@@ -129,10 +131,10 @@ def _addresses(kernel: Netlink, index: int, plan: Plan) -> list[str]:
 def _entries(kernel: Netlink, index: int, plan: Plan) -> list[str]:
     """Correct the neighbours and forwarding entries of the tunnel; return what was wrong."""
     wanted: frozenset[Neighbour | ForwardingEntry] = frozenset({*plan.neighbours, *plan.forwarding})
-    payloads = kernel.dump(messages.RTM_GETNEIGH, messages.forwarding_request(index), "forwarding entries")
+    payloads = kernel.dump(wire.RTM_GETNEIGH, messages.forwarding_request(index), "forwarding entries")
     for version in sorted(plan.families | {4}):
         body = messages.neighbours_request(version, index)
-        payloads += kernel.dump(messages.RTM_GETNEIGH, body, "neighbours")
+        payloads += kernel.dump(wire.RTM_GETNEIGH, body, "neighbours")
     found = {entry for each in payloads if (entry := messages.neighbour_of(each, index))}
     requests = [messages.neighbour(index, entry, delete=True) for entry in found - wanted]
     requests += [messages.neighbour(index, entry) for entry in wanted - found]
@@ -145,7 +147,7 @@ def _routes(kernel: Netlink, names: OverlayNames, plan: Plan, device: Device | N
     found: list[FoundRoute] = []
     for version in (4, 6):
         with suppress(OSError):  # a kernel without IPv6
-            payloads = kernel.dump(messages.RTM_GETROUTE, messages.routes_request(version), "routes")
+            payloads = kernel.dump(wire.RTM_GETROUTE, messages.routes_request(version), "routes")
             found += [each for data in payloads if (each := messages.route_of(data, names.owner))]
     taken = {each.route.block: each.index for each in found if not each.is_ours}
     problems = [

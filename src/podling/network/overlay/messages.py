@@ -10,7 +10,50 @@ from ipaddress import IPv4Network, IPv6Network, ip_address
 
 from msgspec import Struct
 
-from podling.network.netlink import Message, attribute, attributes
+from podling.network.netlink.wire import (
+    ADDRESS,
+    AF_BRIDGE,
+    AF_INET,
+    AF_INET6,
+    IFA_ADDRESS,
+    IFA_F_NODAD,
+    IFA_LOCAL,
+    IFF_UP,
+    IFLA_ADDRESS,
+    IFLA_IFNAME,
+    IFLA_INFO_DATA,
+    IFLA_INFO_KIND,
+    IFLA_LINKINFO,
+    IFLA_MTU,
+    LINK,
+    NDA_DST,
+    NDA_LLADDR,
+    NEIGHBOUR,
+    NLM_F_CREATE,
+    NLM_F_EXCL,
+    NLM_F_REPLACE,
+    NTF_SELF,
+    NUD_PERMANENT,
+    ROUTE,
+    RT_TABLE_MAIN,
+    RTA_DST,
+    RTA_GATEWAY,
+    RTA_OIF,
+    RTA_PREFSRC,
+    RTA_PRIORITY,
+    RTM_DELADDR,
+    RTM_DELNEIGH,
+    RTM_DELROUTE,
+    RTM_NEWADDR,
+    RTM_NEWLINK,
+    RTM_NEWNEIGH,
+    RTM_NEWROUTE,
+    RTN_UNICAST,
+    RTNH_F_ONLINK,
+    Message,
+    attribute,
+    attributes,
+)
 from podling.network.overlay.overlay_plan import (
     VXLAN_ID,
     VXLAN_PORT,
@@ -21,40 +64,13 @@ from podling.network.overlay.overlay_plan import (
     Tunnel,
 )
 
-RTM_NEWLINK, RTM_GETLINK = 16, 18
-RTM_NEWADDR, RTM_DELADDR, RTM_GETADDR = 20, 21, 22
-RTM_NEWROUTE, RTM_DELROUTE, RTM_GETROUTE = 24, 25, 26
-RTM_NEWNEIGH, RTM_DELNEIGH, RTM_GETNEIGH = 28, 29, 30
-_REPLACE, _EXCLUSIVE, _CREATE = 0x100, 0x200, 0x400
+_FAMILY = {4: AF_INET, 6: AF_INET6}
+_VERSION = {AF_INET: 4, AF_INET6: 6}
 
-_AF_BRIDGE = 7
-_FAMILY = {4: 2, 6: 10}
-_VERSION = {2: 4, 10: 6}
-_UP = 0x1
-
-_IFLA_ADDRESS, _IFLA_IFNAME, _IFLA_MTU, _IFLA_LINKINFO = 1, 3, 4, 18
-_INFO_KIND, _INFO_DATA = 1, 2
 _VXLAN_ID, _VXLAN_LOCAL, _VXLAN_LEARNING, _VXLAN_PORT, _VXLAN_LOCAL6 = 1, 4, 7, 15, 17
 
-_IFA_ADDRESS, _IFA_LOCAL = 1, 2
-_NO_SEARCH = 0x02
-"""IFA_F_NODAD: the address counts at once."""
-
-_NDA_DST, _NDA_LLADDR = 1, 2
-_PERMANENT = 0x80
-_SELF = 0x02
-
-_RTA_DST, _RTA_OIF, _RTA_GATEWAY, _RTA_PRIORITY, _RTA_PREFSRC = 1, 4, 5, 6, 7
-_TABLE_MAIN = 254
-_ON_LINK = 4
-_UNICAST = 1
 PROTOCOL = 88
 """The routing protocol number of routes made here: the kernel keeps it, and ``ip route`` shows it."""
-
-LINK = struct.Struct("=BxHiII")
-ADDRESS = struct.Struct("=BBBBI")
-NEIGHBOUR = struct.Struct("=BxxxiHBB")
-ROUTE = struct.Struct("=BBBBBBBBI")
 
 
 class Device(Struct, frozen=True):
@@ -85,14 +101,14 @@ def add_tunnel(name: str, tunnel: Tunnel, mtu: int) -> Message:
     data = attribute(_VXLAN_ID, struct.pack("=I", VXLAN_ID))
     data += attribute(local, tunnel.local.packed)
     data += attribute(_VXLAN_LEARNING, b"\0") + attribute(_VXLAN_PORT, struct.pack(">H", VXLAN_PORT))
-    info = attribute(_INFO_KIND, b"vxlan\0") + attribute(_INFO_DATA, data)
-    body = LINK.pack(0, 0, 0, _UP, _UP) + attribute(_IFLA_IFNAME, name.encode() + b"\0")
-    body += attribute(_IFLA_ADDRESS, tunnel.hardware) + attribute(_IFLA_MTU, struct.pack("=I", mtu))
-    return Message(RTM_NEWLINK, _CREATE | _EXCLUSIVE, body + attribute(_IFLA_LINKINFO, info), name)
+    info = attribute(IFLA_INFO_KIND, b"vxlan\0") + attribute(IFLA_INFO_DATA, data)
+    body = LINK.pack(0, 0, 0, IFF_UP, IFF_UP) + attribute(IFLA_IFNAME, name.encode() + b"\0")
+    body += attribute(IFLA_ADDRESS, tunnel.hardware) + attribute(IFLA_MTU, struct.pack("=I", mtu))
+    return Message(RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL, body + attribute(IFLA_LINKINFO, info), name)
 
 
 def set_mtu(index: int, mtu: int) -> Message:
-    body = LINK.pack(0, 0, index, 0, 0) + attribute(_IFLA_MTU, struct.pack("=I", mtu))
+    body = LINK.pack(0, 0, index, 0, 0) + attribute(IFLA_MTU, struct.pack("=I", mtu))
     return Message(RTM_NEWLINK, 0, body, f"interface {index}")
 
 
@@ -100,29 +116,29 @@ def device_of(payload: bytes, name: str) -> Device | None:
     """Return the device in an answer to ``RTM_GETLINK`` if it has this name."""
     _, _, index, flags, _ = LINK.unpack_from(payload)
     found = dict(attributes(payload[LINK.size :]))
-    if found.get(_IFLA_IFNAME, b"").rstrip(b"\0").decode() != name:
+    if found.get(IFLA_IFNAME, b"").rstrip(b"\0").decode() != name:
         return None
-    info = dict(attributes(found.get(_IFLA_LINKINFO, b"")))
-    data = dict(attributes(info.get(_INFO_DATA, b""))) if info.get(_INFO_KIND) == b"vxlan\0" else {}
+    info = dict(attributes(found.get(IFLA_LINKINFO, b"")))
+    data = dict(attributes(info.get(IFLA_INFO_DATA, b""))) if info.get(IFLA_INFO_KIND) == b"vxlan\0" else {}
     local = data.get(_VXLAN_LOCAL) or data.get(_VXLAN_LOCAL6) or bytes(4)
     is_right = (
         data.get(_VXLAN_ID) == struct.pack("=I", VXLAN_ID)
         and data.get(_VXLAN_PORT) == struct.pack(">H", VXLAN_PORT)
         and data.get(_VXLAN_LEARNING) == b"\0"
     )
-    mtu = int(struct.unpack("=I", found[_IFLA_MTU])[0])
-    tunnel = Tunnel(ip_address(local), found.get(_IFLA_ADDRESS, b""))
-    return Device(index, tunnel, mtu, bool(flags & _UP), is_right)
+    mtu = int(struct.unpack("=I", found[IFLA_MTU])[0])
+    tunnel = Tunnel(ip_address(local), found.get(IFLA_ADDRESS, b""))
+    return Device(index, tunnel, mtu, bool(flags & IFF_UP), is_right)
 
 
 def own_address(index: int, address: Address, *, delete: bool = False) -> Message:
     """Give an interface an address of its own, or take it away."""
-    flags = _NO_SEARCH if address.version == 6 else 0
+    flags = IFA_F_NODAD if address.version == 6 else 0
     body = ADDRESS.pack(_FAMILY[address.version], address.max_prefixlen, flags, 0, index)
-    body += attribute(_IFA_LOCAL, address.packed) + attribute(_IFA_ADDRESS, address.packed)
+    body += attribute(IFA_LOCAL, address.packed) + attribute(IFA_ADDRESS, address.packed)
     if delete:
         return Message(RTM_DELADDR, 0, body, str(address))
-    return Message(RTM_NEWADDR, _CREATE | _REPLACE, body, str(address))
+    return Message(RTM_NEWADDR, NLM_F_CREATE | NLM_F_REPLACE, body, str(address))
 
 
 def own_addresses_request(version: int) -> bytes:
@@ -135,7 +151,7 @@ def own_address_of(payload: bytes, index: int) -> Address | None:
     out, because the kernel makes them."""
     _, _, _, _, interface = ADDRESS.unpack_from(payload)
     found = dict(attributes(payload[ADDRESS.size :]))
-    packed = found.get(_IFA_LOCAL) or found.get(_IFA_ADDRESS)
+    packed = found.get(IFA_LOCAL) or found.get(IFA_ADDRESS)
     if interface != index or packed is None:
         return None
     address = ip_address(packed)
@@ -147,12 +163,12 @@ def neighbour(index: int, entry: Neighbour | ForwardingEntry, *, delete: bool = 
     if isinstance(entry, Neighbour):
         family, flags, address = _FAMILY[entry.address.version], 0, entry.address
     else:
-        family, flags, address = _AF_BRIDGE, _SELF, entry.machine
-    body = NEIGHBOUR.pack(family, index, _PERMANENT, flags, 0)
-    body += attribute(_NDA_DST, address.packed) + attribute(_NDA_LLADDR, entry.hardware)
+        family, flags, address = AF_BRIDGE, NTF_SELF, entry.machine
+    body = NEIGHBOUR.pack(family, index, NUD_PERMANENT, flags, 0)
+    body += attribute(NDA_DST, address.packed) + attribute(NDA_LLADDR, entry.hardware)
     if delete:
         return Message(RTM_DELNEIGH, 0, body, str(address))
-    return Message(RTM_NEWNEIGH, _CREATE | _REPLACE, body, str(address))
+    return Message(RTM_NEWNEIGH, NLM_F_CREATE | NLM_F_REPLACE, body, str(address))
 
 
 def neighbours_request(version: int, index: int) -> bytes:
@@ -161,19 +177,19 @@ def neighbours_request(version: int, index: int) -> bytes:
 
 def forwarding_request(index: int) -> bytes:
     """Return the body of a request for the forwarding entries of an interface."""
-    return LINK.pack(_AF_BRIDGE, 0, index, 0, 0)
+    return LINK.pack(AF_BRIDGE, 0, index, 0, 0)
 
 
 def neighbour_of(payload: bytes, index: int) -> Neighbour | ForwardingEntry | None:
     """Return the lasting entry in an answer to ``RTM_GETNEIGH`` if the interface has it."""
     family, interface, state, _, _ = NEIGHBOUR.unpack_from(payload)
     found = dict(attributes(payload[NEIGHBOUR.size :]))
-    if interface != index or not state & _PERMANENT or _NDA_DST not in found or _NDA_LLADDR not in found:
+    if interface != index or not state & NUD_PERMANENT or NDA_DST not in found or NDA_LLADDR not in found:
         return None
-    address = ip_address(found[_NDA_DST])
-    if family == _AF_BRIDGE:
-        return ForwardingEntry(found[_NDA_LLADDR], address)
-    return Neighbour(address, found[_NDA_LLADDR])
+    address = ip_address(found[NDA_DST])
+    if family == AF_BRIDGE:
+        return ForwardingEntry(found[NDA_LLADDR], address)
+    return Neighbour(address, found[NDA_LLADDR])
 
 
 def route(index: int, wanted: Route, owner: Owner, *, on_link: bool, delete: bool = False) -> Message:
@@ -182,20 +198,20 @@ def route(index: int, wanted: Route, owner: Owner, *, on_link: bool, delete: boo
     ``on_link``: the gateway counts as reachable there, with any address.
     """
     version = wanted.block.version
-    flags = _ON_LINK if on_link else 0
+    flags = RTNH_F_ONLINK if on_link else 0
     body = ROUTE.pack(
-        _FAMILY[version], wanted.block.prefixlen, 0, 0, _TABLE_MAIN, PROTOCOL, 0, _UNICAST, flags
+        _FAMILY[version], wanted.block.prefixlen, 0, 0, RT_TABLE_MAIN, PROTOCOL, 0, RTN_UNICAST, flags
     )
-    body += attribute(_RTA_DST, wanted.block.network_address.packed)
-    body += attribute(_RTA_PRIORITY, struct.pack("=I", owner.metric))
+    body += attribute(RTA_DST, wanted.block.network_address.packed)
+    body += attribute(RTA_PRIORITY, struct.pack("=I", owner.metric))
     if delete:
         return Message(RTM_DELROUTE, 0, body, str(wanted.block))
-    body += attribute(_RTA_GATEWAY, wanted.gateway.packed)
+    body += attribute(RTA_GATEWAY, wanted.gateway.packed)
     if wanted.source is not None:
-        body += attribute(_RTA_PREFSRC, wanted.source.packed)
+        body += attribute(RTA_PREFSRC, wanted.source.packed)
     if index:
-        body += attribute(_RTA_OIF, struct.pack("=I", index))
-    return Message(RTM_NEWROUTE, _CREATE | _REPLACE, body, str(wanted.block))
+        body += attribute(RTA_OIF, struct.pack("=I", index))
+    return Message(RTM_NEWROUTE, NLM_F_CREATE | NLM_F_REPLACE, body, str(wanted.block))
 
 
 def routes_request(version: int) -> bytes:
@@ -214,13 +230,13 @@ def route_of(payload: bytes, owner: Owner) -> FoundRoute | None:
     """Return the route to a network in an answer to ``RTM_GETROUTE``; None for others."""
     family, length, _, _, table, protocol, _, kind, _ = ROUTE.unpack_from(payload)
     found = dict(attributes(payload[ROUTE.size :]))
-    if table != _TABLE_MAIN or kind != _UNICAST or family not in _VERSION or _RTA_DST not in found:
+    if table != RT_TABLE_MAIN or kind != RTN_UNICAST or family not in _VERSION or RTA_DST not in found:
         return None
     network = IPv4Network if _VERSION[family] == 4 else IPv6Network
-    block = network((found[_RTA_DST], length))
-    gateway: Address = ip_address(found[_RTA_GATEWAY]) if _RTA_GATEWAY in found else block.network_address
-    source = ip_address(found[_RTA_PREFSRC]) if _RTA_PREFSRC in found else None
-    metric = struct.unpack("=I", found.get(_RTA_PRIORITY, bytes(4)))[0]
-    index = struct.unpack("=I", found.get(_RTA_OIF, bytes(4)))[0]
+    block = network((found[RTA_DST], length))
+    gateway: Address = ip_address(found[RTA_GATEWAY]) if RTA_GATEWAY in found else block.network_address
+    source = ip_address(found[RTA_PREFSRC]) if RTA_PREFSRC in found else None
+    metric = struct.unpack("=I", found.get(RTA_PRIORITY, bytes(4)))[0]
+    index = struct.unpack("=I", found.get(RTA_OIF, bytes(4)))[0]
     ours = protocol == PROTOCOL and metric == owner.metric
     return FoundRoute(Route(block, gateway, source), index, ours)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from podling.network.netlink import attributes
+from podling.network.netlink.wire import attributes
 from podling.network.nftables import attributes as nft
 from podling.network.nftables.kernel import Kernel, parsed
 from podling.network.services import base_rules

@@ -7,9 +7,8 @@ from ipaddress import ip_address
 
 import pytest
 
+from podling.network.netlink.wire import RTM_DELADDR, RTM_NEWADDR
 from podling.network.overlay.messages import (
-    RTM_DELADDR,
-    RTM_NEWADDR,
     own_address,
     own_address_of,
     own_addresses_request,

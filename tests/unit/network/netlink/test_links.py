@@ -5,21 +5,19 @@ from __future__ import annotations
 import socket
 import struct
 
-from podling.network import netlink
-from podling.network.netlink import (
+from podling.network.netlink import wire
+from podling.network.netlink.interfaces import index_of
+from podling.network.netlink.links import (
     Veth,
-    _answers,
     add_address,
     add_forwarding_entry,
     add_neighbour,
     add_route,
     add_veth,
-    attribute,
-    index_of,
-    messages,
     set_port,
     set_up,
 )
+from podling.network.netlink.wire import acknowledgements, attribute, messages
 
 
 def attributes(data: bytes) -> dict[int, bytes]:
@@ -87,7 +85,7 @@ def test_the_kernels_answers_are_read() -> None:
         body = struct.pack("=i", -error) + bytes(16)
         return struct.pack("=IHHII", 16 + len(body), 2, 0, sequence, 0) + body
 
-    assert list(_answers(answer(1, 0) + answer(2, 17))) == [(1, 0), (2, 17)]
+    assert list(acknowledgements(answer(1, 0) + answer(2, 17))) == [(1, 0), (2, 17)]
 
 
 def test_interfaces_are_found_by_name() -> None:
@@ -115,5 +113,5 @@ def test_datagram_is_cut_into_messages_and_attributes() -> None:
 
     cut = list(messages(message(16, attribute(3, b"lo\0")) + message(3, b"")))
     assert cut == [(16, attribute(3, b"lo\0")[:8]), (3, b"")]
-    assert list(netlink.attributes(cut[0][1])) == [(3, b"lo\0")]
+    assert list(wire.attributes(cut[0][1])) == [(3, b"lo\0")]
     assert list(messages(b"\0" * 40)), "a length of zero does not loop for ever"
