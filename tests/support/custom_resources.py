@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from podling.api.apiextensions_v1 import CustomResourceDefinition
+from podling.api.apiextensions_v1 import CustomResourceDefinition, JSONSchemaProps
+from podling.apiserver.customresources.completion import RootSchema
 from podling.machinery.encoding import codec
 
 Schema = dict[str, Any]
@@ -27,6 +28,11 @@ def definition(
         "spec": {"group": "example.com", "scope": "Namespaced", "names": names, "versions": given, **spec},
     }
     return codec.convert(plain, CustomResourceDefinition, "Strict")[0]
+
+
+def root_schema(schema: Schema) -> RootSchema:
+    """Return a schema of whole objects."""
+    return RootSchema(codec.convert(schema, JSONSchemaProps)[0])
 
 
 def widget(kind: type[Any], name: str = "w", **content: Any) -> Any:

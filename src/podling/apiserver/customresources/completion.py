@@ -11,10 +11,13 @@ Upstream: ``apiextensions-apiserver/pkg/apiserver/schema/{pruning,defaulting}`` 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
+from podling.api.apiextensions_v1 import JSONSchemaProps
 from podling.api.meta_v1 import ObjectMeta
 from podling.apiserver.customresources.structural import PRESERVE, Default, Schema
+from podling.machinery.encoding import codec
 from podling.machinery.encoding.custom import HEAD
 from podling.machinery.encoding.plain import copied
 from podling.machinery.encoding.shapes import Shape, fields_of
@@ -149,9 +152,17 @@ def defaulted(value: Any, schema: Schema) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class RootSchema:
-    """The schema of whole objects: ``machinery.encoding.custom.ObjectSchema``."""
+    """The schema of whole objects: ``machinery.encoding.custom.ObjectSchema``.
 
-    root: Schema
+    ``described``: the schema as a definition has it; None knows no fields.
+    """
+
+    described: JSONSchemaProps | None
+
+    @cached_property
+    def root(self) -> Schema:
+        """The schema to walk. It is made for the first object: a definition may never have one."""
+        return Schema({} if self.described is None else codec.to_plain(self.described))
 
     @property
     def shape(self) -> Shape:

@@ -32,7 +32,7 @@ from podling.apiserver.customresources.definition_parts import (
     subresource_errors,
 )
 from podling.apiserver.customresources.schema_validation import schema_errors
-from podling.apiserver.customresources.structural import schema_of
+from podling.apiserver.customresources.structural import Schema
 from podling.apiserver.customresources.structural_validation import unsupported
 from podling.apiserver.kinds.common import checks
 from podling.apiserver.kinds.common.checks import Errors
@@ -268,7 +268,7 @@ def _selectable_errors(
     if root is None:
         return [fields.invalid(where, "", missing)]
     plain = codec.to_plain(root)
-    return [] if unsupported(plain) else selectable_errors(where, asked, schema_of(plain))
+    return [] if unsupported(plain) else selectable_errors(where, asked, Schema(plain))
 
 
 def _has_defaults(schema: Any) -> bool:

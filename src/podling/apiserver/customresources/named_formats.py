@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from podling.api.apiextensions_v1 import CustomResourceDefinition
-from podling.apiserver.customresources.structural import Schema, schema_of
+from podling.apiserver.customresources.structural import Schema
 from podling.machinery import formats
 from podling.machinery.encoding import codec
 
@@ -18,7 +18,7 @@ def unknown_formats(definition: CustomResourceDefinition) -> list[str]:
     schemas = [each.schema.open_apiv3_schema for each in definition.spec.versions if each.schema is not None]
     alike = schemas[:1] if all(each == schemas[0] for each in schemas) else schemas
     plain = [codec.to_plain(each) for each in alike if each is not None]
-    return [found for each in plain for found in _unknown(schema_of(each))]
+    return [found for each in plain for found in _unknown(Schema(each))]
 
 
 def _unknown(schema: Schema) -> Iterator[str]:

@@ -20,7 +20,6 @@ from podling.apiserver.customresources.structural import (
     PRESERVE,
     RULES,
     Schema,
-    schema_of,
 )
 from podling.machinery import fields
 from podling.machinery.encoding.custom import HEAD
@@ -43,7 +42,7 @@ class SchemaWalk:
     def errors(self, path: Path, plain: Plain) -> Errors:
         """Return the errors anywhere in the schema of whole objects, then those of its rules."""
         place = RulePlace(path, root=True)
-        wrong, of_rules = self._at(place, plain, schema_of(plain) if self._rules else None)
+        wrong, of_rules = self._at(place, plain, Schema(plain) if self._rules else None)
         return wrong + of_rules
 
     def total_errors(self, path: Path) -> Errors:

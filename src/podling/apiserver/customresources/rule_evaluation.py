@@ -27,6 +27,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from podling.apiserver.customresources import value_validation
+from podling.apiserver.customresources.completion import RootSchema
 from podling.apiserver.customresources.field_paths import resolved
 from podling.apiserver.customresources.structural import LIST_TYPE, RULES, Schema
 from podling.machinery import fields
@@ -157,12 +158,12 @@ class Found(Struct, frozen=True):
 class SchemaRules:
     """All rules of one schema, which are looked for with the first object."""
 
-    def __init__(self, root: Schema) -> None:
-        self._schema = root
+    def __init__(self, schema: RootSchema) -> None:
+        self._schema = schema
 
     @cached_property
     def _root(self) -> _Node | None:
-        return _node(self._schema, root=True)
+        return _node(self._schema.root, root=True)
 
     def __bool__(self) -> bool:
         """Return whether there are any."""

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from podling.apiserver.customresources import go_names
 from podling.apiserver.customresources.field_paths import resolved
 from podling.apiserver.customresources.rule_evaluation import Rule
-from podling.apiserver.customresources.structural import RULES, Schema, schema_of
+from podling.apiserver.customresources.structural import RULES, Schema
 from podling.machinery import fields
 from podling.machinery.fields import FieldError, Path
 
@@ -166,7 +166,7 @@ def plain_errors(where: Path, plain: Mapping[str, Any], schema: Mapping[str, Any
     if _LINE_BREAK(path):
         errors.append(fields.invalid(at, path, "fieldPath must not contain line breaks"))
     try:
-        resolved(path, schema_of(schema))
+        resolved(path, Schema(schema))
     except ValueError:
         errors.append(fields.invalid(at, path, "fieldPath must be a valid path"))
     return errors

@@ -24,7 +24,6 @@ from podling.apiserver.customresources.completion import RootSchema
 from podling.apiserver.customresources.definition_names import TERMINATING
 from podling.apiserver.customresources.json_paths import JsonPath
 from podling.apiserver.customresources.rule_evaluation import SchemaRules
-from podling.apiserver.customresources.structural import schema_of
 from podling.apiserver.customresources.versions import priority
 from podling.apiserver.kinds.apps.scales import SCALES
 from podling.apiserver.kinds.apps.workloads import scale_errors
@@ -54,9 +53,7 @@ class ServedVersion:
 
 def schema_of_version(version: CustomResourceDefinitionVersion) -> RootSchema:
     """Return the schema of a version; one that knows no fields for a version without."""
-    found = version.schema.open_apiv3_schema if version.schema is not None else None
-    plain = {} if found is None else codec.to_plain(found)
-    return RootSchema(schema_of(plain))
+    return RootSchema(version.schema.open_apiv3_schema if version.schema is not None else None)
 
 
 def full_plain(obj: CustomObject) -> dict[str, Any]:
@@ -87,7 +84,7 @@ class CustomRules(KindRules[CustomObject]):
             each.json_path.removeprefix("."): JsonPath(each.json_path) for each in version.selectable_fields
         }
         self.field_labels = tuple(self._selectable)
-        self.cel = SchemaRules(served.schema.root) if cel is None else cel
+        self.cel = SchemaRules(served.schema) if cel is None else cel
         self._kept: tuple[CustomObject | None, list[str]] = (None, [])
 
     def default(self, obj: CustomObject) -> CustomObject:

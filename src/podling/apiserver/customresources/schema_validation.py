@@ -13,7 +13,7 @@ from podling.api.apiextensions_v1 import JSONSchemaProps
 from podling.apiserver.customresources import go_names
 from podling.apiserver.customresources.default_validation import default_errors
 from podling.apiserver.customresources.openapi_validation import SchemaWalk
-from podling.apiserver.customresources.structural import schema_of
+from podling.apiserver.customresources.structural import Schema
 from podling.apiserver.customresources.structural_validation import structural_errors, unsupported
 from podling.machinery import fields
 from podling.machinery.encoding import codec
@@ -37,7 +37,7 @@ def schema_errors(path: Path, schema: JSONSchemaProps, *, status: bool = False) 
         errors.append(fields.forbidden(path.child("nullable"), "nullable cannot be true at the root"))
     problem = unsupported(plain)
     inside = [] if problem else structural_errors(path, plain)
-    inside = inside or ([] if problem else default_errors(path, schema_of(plain)))
+    inside = inside or ([] if problem else default_errors(path, Schema(plain)))
     walk = SchemaWalk(rules=not problem and not inside)
     errors += inside + walk.errors(path, plain)
     if problem and not errors:

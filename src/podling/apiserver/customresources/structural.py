@@ -10,7 +10,7 @@ Upstream: ``apiextensions-apiserver/pkg/apiserver/schema``.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -39,15 +39,31 @@ class Default(Struct, frozen=True, eq=False):
 
 @dataclass(frozen=True, eq=False)
 class Schema:
-    """One node: ``plain`` is the schema as the definition has it, the rest what it means."""
+    """One node: ``plain`` is the schema as the definition has it (``JSONSchemaProps``), the rest its meaning.
+
+    The nodes below are made when something looks at them: a definition may have 100,000, and most objects
+    use few.
+    """
 
     plain: Mapping[str, Any]
-    properties: Mapping[str, Schema] = field(default_factory=dict)
-    items: Schema | None = None
-    values: Schema | None = None
-    """Return the schema of a map's values from ``additionalProperties``."""
-    any_values: bool = False
-    """``additionalProperties: true``."""
+
+    @cached_property
+    def properties(self) -> Mapping[str, Schema]:
+        return {name: Schema(each) for name, each in (self.plain.get("properties") or {}).items()}
+
+    @cached_property
+    def items(self) -> Schema | None:
+        return _below(self.plain.get("items"))
+
+    @cached_property
+    def values(self) -> Schema | None:
+        """The schema of a map's values, from ``additionalProperties``."""
+        return _below(self.plain.get("additionalProperties"))
+
+    @property
+    def any_values(self) -> bool:
+        """``additionalProperties: true``."""
+        return self.plain.get("additionalProperties") is True
 
     @property
     def type(self) -> str:
@@ -92,17 +108,8 @@ class Schema:
         return _shape(self)
 
 
-def schema_of(plain: Mapping[str, Any]) -> Schema:
-    """Return the tree of a schema in plain data (``JSONSchemaProps``)."""
-    more = plain.get("additionalProperties")
-    items = plain.get("items")
-    return Schema(
-        plain,
-        {name: schema_of(each) for name, each in (plain.get("properties") or {}).items()},
-        schema_of(items) if isinstance(items, dict) else None,
-        schema_of(more) if isinstance(more, dict) else None,
-        more is True,
-    )
+def _below(plain: Any) -> Schema | None:
+    return Schema(plain) if isinstance(plain, dict) else None
 
 
 def _shape(schema: Schema) -> Shape:

@@ -8,7 +8,7 @@ import pytest
 
 from podling.apiserver.cel.programs import Program
 from podling.apiserver.customresources.schema_types import schema_type
-from podling.apiserver.customresources.structural import schema_of
+from podling.apiserver.customresources.structural import Schema
 
 NUMBER, STRING, INT_OR_STRING = {"type": "number"}, {"type": "string"}, {"x-kubernetes-int-or-string": True}
 OBJECT = {"type": "object", "required": ["required"], "properties": {"required": STRING, "optional": STRING}}
@@ -85,6 +85,6 @@ TEXTS = {
     ],
 )
 def test_estimated_cost_of_a_rule(schema: dict[str, Any], rule: str, cost: int) -> None:
-    own = schema_type(schema_of(schema))
+    own = schema_type(Schema(schema))
     assert own is not None
     assert Program(rule, {"self": own}).cost == cost

@@ -7,15 +7,15 @@ from typing import Any
 import pytest
 
 from podling.apiserver.customresources.completion import RootSchema
-from podling.apiserver.customresources.structural import schema_of
 from podling.machinery.errors import ApiError
+from tests.support.custom_resources import root_schema
 
 STRING, INTEGER = {"type": "string"}, {"type": "integer"}
 OPEN = {"x-kubernetes-preserve-unknown-fields": True}
 
 
 def spec(schema: dict[str, Any]) -> RootSchema:
-    return RootSchema(schema_of({"type": "object", "properties": {"spec": schema}}))
+    return root_schema({"type": "object", "properties": {"spec": schema}})
 
 
 def fields(**properties: Any) -> dict[str, Any]:

@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 
 from podling.apiserver.customresources.default_validation import default_errors
-from podling.apiserver.customresources.structural import schema_of
+from podling.apiserver.customresources.structural import Schema
 from podling.machinery.fields import Path
 
 ROOT: dict[str, Any] = {"type": "object"}
 
 
 def errors(schema: dict[str, Any]) -> list[str]:
-    return [str(each) for each in default_errors(Path("s"), schema_of(schema))]
+    return [str(each) for each in default_errors(Path("s"), Schema(schema))]
 
 
 def field(schema: dict[str, Any]) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from podling.apiserver.customresources.definition_parts import (
     selectable_errors,
     subresource_errors,
 )
-from podling.apiserver.customresources.structural import schema_of
+from podling.apiserver.customresources.structural import Schema
 from podling.machinery.fields import Path
 
 TYPES = "must be one of boolean,date,integer,number,string"
@@ -101,7 +101,7 @@ def test_scale_paths_lie_in_their_part(
     assert [str(each) for each in found] == expected
 
 
-SCHEMA = schema_of(
+SCHEMA = Schema(
     {
         "type": "object",
         "properties": {

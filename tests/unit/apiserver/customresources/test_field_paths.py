@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from podling.apiserver.customresources.field_paths import resolved, resolved_schema
-from podling.apiserver.customresources.structural import schema_of
+from podling.apiserver.customresources.structural import Schema
 
 TEXT = {"type": "string"}
 
@@ -17,7 +17,7 @@ def fields(**properties: Any) -> dict[str, Any]:
     return {"type": "object", "properties": properties}
 
 
-SCHEMA = schema_of(
+SCHEMA = Schema(
     fields(
         foo=fields(**{"a.b": TEXT, "it's": TEXT, "x-y": TEXT, "bar": TEXT}),
         map={"type": "object", "additionalProperties": fields(bar=TEXT)},

@@ -8,7 +8,7 @@ import pytest
 
 from podling.api.apiextensions_v1 import CustomResourceSubresourceScale
 from podling.apiserver.customresources.object_checks import embedded_errors, list_errors, scale_errors
-from podling.apiserver.customresources.structural import schema_of
+from podling.apiserver.customresources.structural import Schema
 from podling.client.requests import SYSTEM, Target, WriteOptions
 from podling.machinery.errors import ApiError
 from podling.machinery.fields import Path
@@ -44,7 +44,7 @@ MAP = {
 def test_duplicate_items_of_sets_and_maps_are_errors(
     schema: dict[str, Any], value: Any, expected: list[str]
 ) -> None:
-    assert [str(each) for each in list_errors(value, schema_of(schema), Path("l"))] == expected
+    assert [str(each) for each in list_errors(value, Schema(schema), Path("l"))] == expected
 
 
 @pytest.mark.parametrize(
@@ -67,7 +67,7 @@ def test_duplicate_items_of_sets_and_maps_are_errors(
     ],
 )
 def test_embedded_objects_need_type_and_valid_metadata(value: Any, expected: list[str]) -> None:
-    schema = schema_of({"type": "object", "x-kubernetes-embedded-resource": True, **OPEN})
+    schema = Schema({"type": "object", "x-kubernetes-embedded-resource": True, **OPEN})
     assert [str(each) for each in embedded_errors(value, schema, Path("e"))] == expected
 
 

@@ -6,11 +6,10 @@ from typing import Any
 
 import pytest
 
-from podling.apiserver.customresources.completion import RootSchema
 from podling.apiserver.customresources.openapi_documents import _Schemas
 from podling.apiserver.customresources.openapi_schemas import v2_schema, v3_schema
-from podling.apiserver.customresources.structural import schema_of
 from podling.machinery.encoding.custom import CustomResource
+from tests.support.custom_resources import root_schema
 
 Schema = dict[str, Any]
 
@@ -155,7 +154,7 @@ def definition_of(schema: Schema | None, version: int, selectable: tuple[str, ..
         kind="Foo",
         namespaced=True,
         selectable_fields=selectable,
-        schema=None if schema is None else RootSchema(schema_of(schema)),
+        schema=None if schema is None else root_schema(schema),
     )
     schemas = _Schemas(version)
     schemas.reference(resource.type)

@@ -15,12 +15,11 @@ from podling.apiserver.customresources.rule_evaluation import (
     TooCostly,
     cost_limited,
 )
-from podling.apiserver.customresources.structural import schema_of
 from podling.client.requests import SYSTEM, Target, WriteOptions
 from podling.machinery.encoding.plain import copied
 from podling.machinery.errors import ApiError
 from podling.testing import ControlPlane
-from tests.support.custom_resources import Define, widget
+from tests.support.custom_resources import Define, root_schema, widget
 
 INTEGER, STRING = {"type": "integer"}, {"type": "string"}
 
@@ -28,7 +27,7 @@ INTEGER, STRING = {"type": "integer"}, {"type": "string"}
 def rules(spec: dict[str, Any], *given: dict[str, Any]) -> SchemaRules:
     """Return the rules of objects whose ``spec`` has this schema and these rules."""
     node = {**spec, "x-kubernetes-validations": list(given)}
-    return SchemaRules(schema_of({"type": "object", "properties": {"spec": node}}))
+    return SchemaRules(root_schema({"type": "object", "properties": {"spec": node}}))
 
 
 def found(checked: SchemaRules, spec: Any, *old: Any) -> list[str]:
@@ -192,7 +191,7 @@ def test_items_of_a_map_list_are_correlated_by_key() -> None:
         "x-kubernetes-list-type": "map",
         "x-kubernetes-list-map-keys": ["name"],
     }
-    checked = SchemaRules(schema_of({"type": "object", "properties": {"spec": parts}}))
+    checked = SchemaRules(root_schema({"type": "object", "properties": {"spec": parts}}))
     old = [{"name": "a", "v": 1}, {"name": "b", "v": 2}]
     assert found(checked, [old[1], old[0], {"name": "c", "v": 3}], old) == []
     assert found(checked, [{"name": "b", "v": 9}], old) == ["spec[0]: Invalid value: fixed"]
@@ -225,7 +224,7 @@ def test_items_without_identity_are_ratcheted_with_their_list(
     }
     parts = {"type": "array", "items": item, "x-kubernetes-list-type": list_type}
     parts["x-kubernetes-list-map-keys"] = ["n"] if list_type == "map" else []
-    checked = SchemaRules(schema_of({"type": "object", "properties": {"spec": parts}}))
+    checked = SchemaRules(root_schema({"type": "object", "properties": {"spec": parts}}))
     before, after = ([{"n": each, "v": each} for each in values] for values in (old, new))
     assert found(checked, after, before) == expected
 
@@ -233,7 +232,7 @@ def test_items_without_identity_are_ratcheted_with_their_list(
 def test_values_of_an_atomic_map_are_correlated() -> None:
     value = {**INTEGER, "x-kubernetes-validations": [{"rule": "self >= oldSelf", "message": "up"}]}
     node = {"type": "object", "properties": {"a": value}, "x-kubernetes-map-type": "atomic"}
-    checked = SchemaRules(schema_of({"type": "object", "properties": {"spec": node}}))
+    checked = SchemaRules(root_schema({"type": "object", "properties": {"spec": node}}))
     assert found(checked, {"a": 2}, {"a": 1}) == []
     assert found(checked, {"a": 1}, {"a": 2}) == ["spec.a: Invalid value: 1: up"]
 
@@ -323,7 +322,7 @@ def test_compiling_of_many_rules_is_left_to_others() -> None:
 def test_type_of_the_object_is_never_ratcheted() -> None:
     kind = {**STRING, "x-kubernetes-validations": [{"rule": "self == 'Pod'"}]}
     checked = SchemaRules(
-        schema_of(
+        root_schema(
             {
                 "type": "object",
                 "properties": {"kind": kind, "spec": {"type": "object", "properties": {"kind": kind}}},

@@ -9,13 +9,13 @@ import pytest
 from podling.apiserver.cel.programs import NotCompiled, Program
 from podling.apiserver.cel.types import Type
 from podling.apiserver.customresources.schema_types import escaped, schema_type
-from podling.apiserver.customresources.structural import schema_of
+from podling.apiserver.customresources.structural import Schema
 
 
 def test_objects_are_called_by_their_place() -> None:
     inner = {"type": "object", "properties": {"x": {"type": "integer"}}}
     own = schema_type(
-        schema_of(
+        Schema(
             {
                 "type": "object",
                 "properties": {"a": inner, "b": inner, "l": {"type": "array", "items": inner}},
@@ -56,7 +56,7 @@ def test_objects_are_called_by_their_place() -> None:
     ],
 )
 def test_schema_gives_type_and_largest_size(schema: dict[str, Any], shown: str, largest: int | None) -> None:
-    found = schema_type(schema_of(schema))
+    found = schema_type(Schema(schema))
     assert found is not None
     assert (str(found), found.largest) == (shown, largest)
 
@@ -66,7 +66,7 @@ def test_schema_gives_type_and_largest_size(schema: dict[str, Any], shown: str, 
     [{"x-kubernetes-preserve-unknown-fields": True}, {"type": "array"}, {"type": "array", "items": {}}],
 )
 def test_untyped_values_cannot_be_read_by_rules(schema: dict[str, Any]) -> None:
-    assert schema_type(schema_of(schema)) is None
+    assert schema_type(Schema(schema)) is None
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from podling.apiserver.customresources.structural import schema_of
+from podling.apiserver.customresources.structural import Schema
 from podling.machinery.encoding.shapes import Kind
 
 TEXT = {"type": "string"}
@@ -32,7 +32,7 @@ TEXT = {"type": "string"}
     ],
 )
 def test_node_has_a_kind_for_server_side_apply(plain: dict[str, Any], kind: Kind) -> None:
-    assert schema_of(plain).shape.kind is kind
+    assert Schema(plain).shape.kind is kind
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,7 @@ def test_node_has_a_kind_for_server_side_apply(plain: dict[str, Any], kind: Kind
 def test_list_type_decides_how_lists_are_merged(
     more: dict[str, Any], keys: tuple[str, ...], is_set: bool
 ) -> None:
-    shape = schema_of({"type": "array", "items": TEXT, **more}).shape
+    shape = Schema({"type": "array", "items": TEXT, **more}).shape
     assert (shape.map_keys, shape.is_set) == (keys, is_set)
 
 
@@ -56,20 +56,20 @@ def test_list_type_decides_how_lists_are_merged(
     "plain", [{"additionalProperties": TEXT}, {"properties": {"a": TEXT}}, {"additionalProperties": True}]
 )
 def test_atomic_object_is_merged_as_one_value(plain: dict[str, Any]) -> None:
-    assert not schema_of({"type": "object", **plain}).shape.atomic
-    assert schema_of({"type": "object", "x-kubernetes-map-type": "atomic", **plain}).shape.atomic
+    assert not Schema({"type": "object", **plain}).shape.atomic
+    assert Schema({"type": "object", "x-kubernetes-map-type": "atomic", **plain}).shape.atomic
 
 
 def test_embedded_object_has_type_and_metadata() -> None:
     plain = {"type": "object", "x-kubernetes-embedded-resource": True, "properties": {"spec": TEXT}}
-    shape = schema_of(plain).shape
+    shape = Schema(plain).shape
     assert set(shape.fields or ()) == {"apiVersion", "kind", "metadata", "spec"}
     assert shape.rest is None
-    assert schema_of({**plain, "x-kubernetes-preserve-unknown-fields": True}).shape.rest is not None
+    assert Schema({**plain, "x-kubernetes-preserve-unknown-fields": True}).shape.rest is not None
 
 
 def test_defaults_are_those_of_direct_fields() -> None:
-    schema = schema_of(
+    schema = Schema(
         {
             "type": "object",
             "properties": {
@@ -87,8 +87,8 @@ def test_defaults_are_those_of_direct_fields() -> None:
 
 
 def test_part_of_a_map_is_the_schema_of_its_values() -> None:
-    schema = schema_of({"type": "object", "additionalProperties": TEXT})
+    schema = Schema({"type": "object", "additionalProperties": TEXT})
     part = schema.part("any")
     assert part is not None
     assert part.type == "string"
-    assert schema_of({"type": "object", "properties": {"a": TEXT}}).part("b") is None
+    assert Schema({"type": "object", "properties": {"a": TEXT}}).part("b") is None
