@@ -37,6 +37,8 @@ pod_ref
 process_stats
 default_map  # click reads it
 EPHEMERAL_STORAGE  # holds a place among the fixed columns
+next_timer  # the state of a wound clock, sent as JSON
+requests_in_work
 
 # For tests of users: podling.testing hands out these objects, and docs/runtimes.md names the last two.
 acting_as

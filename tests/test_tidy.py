@@ -56,6 +56,7 @@ STARTS_TASKS = {
     "kubelet/timed_runtime.py": "one call, awaited by its caller",
     "kubelet/pods/worker.py": "one pass over its pod",
     "network/pod_network.py": "one set-up, awaited by close",
+    "winding.py": "one condition or one start, awaited by its caller",
     "runtime/images/pulls.py": "one pull, awaited by its caller",
     "runtime/oci/attach.py": "ends with its request",
     "runtime/oci/exec.py": "ends with its request",

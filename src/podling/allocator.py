@@ -90,8 +90,8 @@ class Trimmer:
     async def run(self) -> None:
         """Trim until cancelled."""
         while True:
-            await clock.sleep(CHECK_SECONDS)
-            await self.check(clock.monotonic())
+            await clock.machine_sleep(CHECK_SECONDS)
+            await self.check(clock.machine_monotonic())
 
     async def check(self, now: float) -> None:
         """Trim if the process is larger than before, does not grow now, and an attempt is due."""

@@ -4,22 +4,44 @@ Time comes from the running event loop. A loop that keeps its own wall clock (th
 loop of ``podling.sim``) offers ``wall_time()``; on any other loop, and outside of one, wall time is
 the system's. Nothing else in Podling may read a clock or wait: a lint rule and a test hold this,
 so the same components run unchanged on a virtual clock.
+
+A loop with a wound clock (``podling.sim.wound_loop``) has real sockets, and the cluster's time stands still
+until it is wound. There the timers of asyncio, and the functions ``machine_*`` here, run in the machine's
+time: sockets and queues of requests use them. All else, ``timeout`` and ``call_later`` too, is cluster time.
+On every other loop both times are one.
 """
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
+from contextlib import AbstractAsyncContextManager
 from datetime import UTC, datetime
+from types import TracebackType
 from typing import Any, Protocol
 
 
 class OwnTime(Protocol):
-    """A loop that keeps time itself."""
+    """A loop that keeps the cluster's time itself."""
 
     def wall_time(self) -> float: ...
+    def steady_time(self) -> float: ...
     def time(self) -> float: ...
+
+
+class Timer(Protocol):
+    """A call that is still to come."""
+
+    def cancel(self) -> None: ...
+
+
+class WoundClock(Protocol):
+    """The clock of a loop whose cluster time moves only when it is wound."""
+
+    def call_later(self, seconds: float, callback: Callable[..., object], *arguments: object) -> Timer: ...
+    def hold(self) -> Timer: ...
+    def note_activity(self) -> None: ...
 
 
 _own_times = False
@@ -56,13 +78,71 @@ def monotonic() -> float:
     if _own_times:
         loop: Any = asyncio._get_running_loop()
         if hasattr(loop, "wall_time"):
+            return float(loop.steady_time())
+    return time.monotonic()
+
+
+def machine_monotonic() -> float:
+    """Return ``monotonic()`` in the machine's time, which a wound clock does not stop."""
+    if _own_times:
+        loop: Any = asyncio._get_running_loop()
+        if hasattr(loop, "wall_time"):
             return float(loop.time())
     return time.monotonic()
 
 
+def wound_clock() -> WoundClock | None:
+    """Return the clock of the running loop if it is one that is wound."""
+    if not _own_times:
+        return None
+    found: WoundClock | None = getattr(asyncio._get_running_loop(), "winding", None)
+    return found
+
+
 async def sleep(seconds: float) -> None:
     """Wait for ``seconds``; zero or less only lets others run."""
+    wound = wound_clock()
+    if wound is None or seconds <= 0:
+        await asyncio.sleep(max(0.0, seconds))
+        return
+    over = asyncio.get_running_loop().create_future()
+    timer = wound.call_later(seconds, _settle, over)
+    try:
+        await over
+    finally:
+        timer.cancel()
+
+
+async def machine_sleep(seconds: float) -> None:
+    """Wait for ``seconds`` of the machine's time."""
     await asyncio.sleep(max(0.0, seconds))
+
+
+def call_later(seconds: float, callback: Callable[..., object], *arguments: Any) -> Timer:
+    """Call ``callback`` after ``seconds``."""
+    wound = wound_clock()
+    if wound is not None:
+        return wound.call_later(seconds, callback, *arguments)
+    return asyncio.get_running_loop().call_later(seconds, callback, *arguments)
+
+
+def timeout(seconds: float | None) -> AbstractAsyncContextManager[object]:
+    """Return a context that raises ``TimeoutError`` after ``seconds``, as ``asyncio.timeout`` does."""
+    wound = wound_clock()
+    return asyncio.timeout(seconds) if wound is None or seconds is None else _WoundTimeout(wound, seconds)
+
+
+def hold() -> Timer | None:
+    """Stop a wound clock while a request is in work, until the result is cancelled; None without one."""
+    wound = wound_clock()
+    return None if wound is None else wound.hold()
+
+
+def note_activity() -> None:
+    """Let a wound clock wait a moment: a client was sent something, and may react."""
+    wound = wound_clock()
+    if wound is not None:
+        wound.note_activity()
 
 
 async def wait_for(event: asyncio.Event, seconds: float | None) -> bool:
@@ -71,7 +151,7 @@ async def wait_for(event: asyncio.Event, seconds: float | None) -> bool:
         await event.wait()
         return True
     try:
-        async with asyncio.timeout(max(0.0, seconds)):
+        async with timeout(max(0.0, seconds)):
             await event.wait()
     except TimeoutError:
         return event.is_set()
@@ -87,3 +167,37 @@ async def first_of(*waits: Coroutine[Any, Any, object]) -> None:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+
+
+class _WoundTimeout:
+    """``asyncio.timeout`` in the time of a wound clock."""
+
+    def __init__(self, wound: WoundClock, seconds: float) -> None:
+        self._wound = wound
+        self._seconds = seconds
+        self._is_over = False
+
+    async def __aenter__(self) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._task, self._cancelling = task, task.cancelling()
+        self._timer = self._wound.call_later(self._seconds, self._end)
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._timer.cancel()
+        if not self._is_over:
+            return
+        only_ours = self._task.uncancel() <= self._cancelling
+        if only_ours and kind is not None and issubclass(kind, asyncio.CancelledError):
+            raise TimeoutError from error
+
+    def _end(self) -> None:
+        self._is_over = True
+        self._task.cancel()
+
+
+def _settle(over: asyncio.Future[None]) -> None:
+    if not over.done():
+        over.set_result(None)

@@ -24,6 +24,7 @@ from podling.apiserver.auth.authz import refusal
 from podling.apiserver.auth.rbac import Attributes
 from podling.apiserver.flowcontrol.filter import KnownFlow
 from podling.apiserver.flowcontrol.work_estimator import WITH_BODIES
+from podling.apiserver.http.clock_handlers import ClockRequests
 from podling.apiserver.http.exchange import CACHE_CONTROL, Answer, HttpRequest
 from podling.apiserver.http.health import Health
 from podling.apiserver.http.metrics import (
@@ -122,6 +123,7 @@ class HttpServer:
         self._streams = streams
         self._metrics = RequestMetrics(lambda: stored_objects(api.store, api.catalogue.resources()))
         self._objects = ObjectRequests(api.registry, self._metrics)
+        self._clock = ClockRequests(api.registry, api.catalogue.resources)
         self._fairness = api.fairness
         self._documents = Documents(
             lambda: f"{serving.host}:{self.port}",
@@ -203,7 +205,7 @@ class HttpServer:
         return request
 
     async def _handle(self, request: HttpRequest) -> web.StreamResponse:
-        started = clock.monotonic()
+        started = clock.machine_monotonic()
         counts: RequestCounts | None = None
         try:
             if hdrs.EXPECT in request.headers:
@@ -232,14 +234,15 @@ class HttpServer:
                 response = await reply_error(request, errors.gateway_timeout(TIMED_OUT))
             else:
                 if counts is not None:
-                    counts.end(CLIENT_GONE, clock.monotonic() - started)
+                    counts.end(CLIENT_GONE, clock.machine_monotonic() - started)
                 raise
         finally:
-            ended = clock.monotonic()
+            ended = clock.machine_monotonic()
             if request.place is not None:
                 request.place.close(request, started, ended)
-            if request.timer is not None:
-                request.timer.cancel()
+            for timer in (request.timer, request.hold):
+                if timer is not None:
+                    timer.cancel()
         if self._stopping:
             response.force_close()  # the connection came too late to be closed with the others
         if counts is None:  # refused before it was understood
@@ -277,6 +280,8 @@ class HttpServer:
     async def _resource(self, request: HttpRequest, route: _Route) -> web.StreamResponse:
         parsed, verb = route.parsed, route.verb
         streams = parsed.target.subresource in STREAMS
+        if verb != "watch" and not streams:
+            request.hold = clock.hold()
         if "timeout=" in request.query_string and verb != "watch" and not streams:
             _limit_time(request)
         user = user_of(request, self._authenticator, self._api.authorizer)
@@ -349,6 +354,8 @@ class HttpServer:
         user = await self._authorized(request)
         if self._writer is not None and request.query.get("process") == WRITER:
             return await self._writer.forward(request, user)
+        if self._clock.serves(request.path):
+            return await self._clock.serve(request, user)
         elsewhere = self._api.aggregation.described_by(request.path)
         if elsewhere is not None:
             return await self._api.aggregation.backend.serve(request, elsewhere, AGGREGATOR)

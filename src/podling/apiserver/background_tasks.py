@@ -6,7 +6,6 @@ nothing but the wait for the next one.
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 
@@ -44,7 +43,7 @@ async def changed(
     """Wait until an object of ``kind`` changes after ``resource_version``, or ``within`` seconds are over."""
     watch = client.watch(kind, resource_version=resource_version)
     try:
-        async with asyncio.timeout(within):
+        async with clock.timeout(within):
             await anext(aiter(watch), None)
     except TimeoutError:
         pass

@@ -67,7 +67,7 @@ class Compaction:
                 await self._store.compact(min(target, self._store.compacted + FORGOTTEN_AT_ONCE))
                 await clock.sleep(0)
             with suppress(TimeoutError):
-                async with asyncio.timeout(CHECK_SECONDS):
+                async with clock.timeout(CHECK_SECONDS):
                     await self._full.wait()
 
     def _target(self, now: float) -> int:

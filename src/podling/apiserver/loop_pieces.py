@@ -35,9 +35,9 @@ class LoopPieces:
         """Measure until cancelled."""
         interval = INTERVAL_SECONDS
         while True:
-            due = clock.monotonic() + interval
-            await clock.sleep(interval)
-            late = clock.monotonic() - due
+            due = clock.machine_monotonic() + interval
+            await clock.machine_sleep(interval)
+            late = clock.machine_monotonic() - due
             self.observe(late)
             interval = next_interval(interval, late)
 

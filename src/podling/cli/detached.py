@@ -21,7 +21,7 @@ from podling.files.private import open_private
 READY_LINE = "ready"
 FAILURE = "failed: "
 
-STARTED = clock.monotonic()
+STARTED = clock.machine_monotonic()
 """When this module was imported: close enough to when the process began."""
 
 
@@ -32,7 +32,7 @@ class Progress:
         self._parent: IO[str] | None = os.fdopen(descriptor, "w", buffering=1) if descriptor >= 0 else None
 
     def __call__(self, step: str, detail: str = "") -> None:
-        seconds = clock.monotonic() - STARTED
+        seconds = clock.machine_monotonic() - STARTED
         line = f"{seconds:7.2f}s  {click.style(f'{step:<14}', bold=True)} {detail}"
         self._echo(line)
         if self._parent:

@@ -14,6 +14,7 @@ COMMANDS = {
     "leave": ("podling.cli.leave", "leave", "Take this machine's node out of its cluster."),
     "down": ("podling.cli.down", "down", "Stop the cluster and its containers."),
     "status": ("podling.cli.status", "status", "Show the cluster: process, nodes, pods."),
+    "clock": ("podling.cli.clock", "clock", "Wind the clock of a simulated cluster."),
     "run": ("podling.cli.run", "run", "Apply manifests and follow their pods until they are settled."),
     "image": ("podling.cli.image", "image", "Load, pull, list and remove images."),
     "token": ("podling.cli.access", "token", "Make bearer tokens, and tokens with which nodes join."),

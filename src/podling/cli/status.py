@@ -38,7 +38,7 @@ def status(directory: DataDirectory) -> None:
     if (joined := joined_settings.read(directory)) is not None:
         _show_joined(directory, joined)
         return
-    if not directory.store.exists():
+    if not (directory.store.exists() or directory.settings().is_wound):
         _line("cluster", "there is none; start one: podling up")
         raise SystemExit(NOT_RUNNING)
     pid = directory.running_pid()

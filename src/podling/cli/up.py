@@ -19,11 +19,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+from msgspec import structs
 
 from podling.allocator import Trimmer
 from podling.cli.common_options import Failure, checked_address, data_directory_option
 from podling.cli.detached import Progress, detach_command
 from podling.cli.node_start import RUNTIMES, best_runtime, check_runtime, refuse_joined, settle_place
+from podling.cli.options.clock_option import chosen_clock, clock_option, loop_factory, while_time_passes
 from podling.cli.options.cluster_configuration import config_option
 from podling.cli.options.controller_options import chosen_controller_options, controller_options
 from podling.cli.options.network_options import check_ranges, chosen_ranges, network_options
@@ -84,6 +86,7 @@ T = TypeVar("T")
     help="Run the API server and nothing else, for test suites that were written for envtest.  "
     "[default: as last time]",
 )
+@clock_option
 @click.option(
     "--processes",
     type=click.Choice(PROCESSES),
@@ -146,6 +149,7 @@ def up(
     _check_choice_of_parts(chosen)
     if not chosen["api_only"]:
         check_runtime(chosen["runtime"] or directory.settings().runtime)
+    chosen_clock(chosen, directory.settings(), directory)
     _check_controllers(chosen["controllers"])
     _check_ranges(chosen, directory)
     _check_hostname(chosen["hostname_override"], directory)
@@ -167,10 +171,12 @@ def up(
             refuse_joined(directory)
             if chosen["new_store"]:
                 _retire_store(directory, progress)
-            else:
+            elif not directory.settings().is_wound:
                 directory.check_store()
             last = directory.settings()
-            settings = _settings(last, chosen, progress)
+            settings = structs.replace(
+                _settings(last, chosen, progress), clock=chosen_clock(chosen, last, directory)
+            )
             settle_place(directory, chosen["identity"], progress)
             if last.runtime and last.runtime != settings.runtime:
                 _end_other_runtime(directory, last, progress)
@@ -331,14 +337,12 @@ def _run(
     if settings.processes == "several":
         _run_several(directory, settings, kubeconfig, progress, set_aside=set_aside)
         return
-    import uvloop
-
     from podling.cluster.cluster import Cluster
     from podling.cluster.start_failure import StartFailure
 
     cluster = Cluster(directory, settings, progress, set_aside=set_aside)
     try:
-        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        with asyncio.Runner(loop_factory=loop_factory(settings)) as runner:
             runner.run(_serve(cluster, kubeconfig, progress))
     except StartFailure as error:
         raise Failure(str(error)) from error
@@ -369,13 +373,13 @@ async def _serve(cluster: Cluster, kubeconfig: Path | None, progress: Progress) 
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
-    await cluster.start()
+    await while_time_passes(cluster.start())
     supervisor = Supervisor()
     supervisor.keep_running("log-rotation", OwnLog(cluster.directory.log).run)
     supervisor.keep_running("memory", Trimmer().run)
     try:
         written = cluster.write_kubeconfig(kubeconfig, supervisor)
-        ready = await cluster.nodes_ready(stop)
+        ready = await while_time_passes(cluster.nodes_ready(stop))
         progress.ready(_next_steps(written) if ready else [NOT_READY])
         settle()
         await cluster.run_until(stop)

@@ -63,7 +63,7 @@ class WorkQueue(Generic[K]):
         self._due: dict[K, float] = {}  # the earliest time requested, per delayed key
         self._timeline: list[tuple[float, int, K]] = []  # may hold entries that _due no longer confirms
         self._sequence = count()
-        self._timer: asyncio.TimerHandle | None = None
+        self._timer: clock.Timer | None = None
         self._timer_at = 0.0
         self._waiters: deque[asyncio.Future[None]] = deque()
         self._closed = False
@@ -184,7 +184,7 @@ class WorkQueue(Generic[K]):
             self._timer.cancel()
         delay = max(0.0, due - clock.monotonic())
         self._timer_at = due
-        self._timer = asyncio.get_running_loop().call_later(delay, self._release_due)
+        self._timer = clock.call_later(delay, self._release_due)
 
     def _release_due(self) -> None:
         self._timer = None

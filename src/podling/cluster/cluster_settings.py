@@ -30,6 +30,8 @@ class ClusterSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Run the API server and nothing else."""
     static_pod_path: str = ""
     """The directory with the static pods of the first node; empty: none."""
+    clock: str = "machine"
+    """The clock of the cluster: the ``machine``'s, or a ``virtual`` one, which stands still until wound."""
     processes: str = "one"
     """``one`` process for all parts, or ``several``."""
     api_workers: int = 0
@@ -54,6 +56,11 @@ class ClusterSettings(msgspec.Struct, frozen=True, kw_only=True):
     controller_options: ControllerOptions = msgspec.field(default_factory=ControllerOptions)
     identity: str = ""
     """The identity of the last run, to name the cluster when ``identity.json`` is lost."""
+
+    @property
+    def is_wound(self) -> bool:
+        """Return whether the cluster has a clock of its own."""
+        return self.clock == "virtual"
 
     def ranges(self) -> NetworkRanges:
         """Return the address ranges and node ports. Raises ``ValueError`` for a record that was edited."""

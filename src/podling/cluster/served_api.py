@@ -35,6 +35,7 @@ from podling.controllers.endpoints.cluster_dns import make_service
 from podling.machinery import cluster_info
 from podling.node.machine import primary_address
 from podling.store.base import Store
+from podling.store.memory import MemoryStore
 from podling.store.shared_revision import SharedRevision
 from podling.store.sqlite import SqliteStore
 from podling.streaming.shared_socket import SharedSocket
@@ -143,10 +144,8 @@ class ServedApi:
 
     async def start(self) -> ApiServer:
         """Open the store and serve it. What had started before an error is stopped by ``stop``."""
-        store = SqliteStore(self.directory.store)
+        store = self._open_store()
         self._stack.push_async_callback(store.close)
-        if self._sharing is not None and self._sharing.revision is not None:
-            store.publish_revision(self._sharing.revision.publish)
         self._progress("store", f"revision {store.revision}")
         await self._check_values(store)
         api = ApiServer(
@@ -182,6 +181,15 @@ class ServedApi:
         self.directory.remember(recorded)
         self._progress("API server", self.url)
         return api
+
+    def _open_store(self) -> Store:
+        """Return the store; one in memory where time is wound, which would wait for no disk."""
+        if self.settings.is_wound:
+            return MemoryStore()
+        store = SqliteStore(self.directory.store)
+        if self._sharing is not None and self._sharing.revision is not None:
+            store.publish_revision(self._sharing.revision.publish)
+        return store
 
     async def _publish_information(self, api: ApiServer) -> None:
         """Let nodes of other machines join if they may reach the server, and only then."""

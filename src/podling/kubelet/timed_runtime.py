@@ -17,6 +17,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
+from podling import clock
 from podling.kubelet.failures import os_text
 from podling.runtime.base import (
     Container,
@@ -68,7 +69,7 @@ class Deadlines:
     async def answer(self, work: Coroutine[Any, Any, T], more: float = 0.0) -> T:
         """Return the answer within the deadline and ``more`` seconds. Raises ``RuntimeFailure``."""
         try:
-            async with asyncio.timeout(self._seconds + more):
+            async with clock.timeout(self._seconds + more):
                 with _as_runtime_failures():
                     return await work
         except TimeoutError:

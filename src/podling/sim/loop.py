@@ -65,6 +65,9 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
     def time(self) -> float:
         return self._jumping.jump
 
+    def steady_time(self) -> float:
+        return self._jumping.jump
+
     def wall_time(self) -> float:
         return self._start + self._jumping.jump
 

@@ -17,7 +17,7 @@ class Accepted:
     def __init__(self, connection: socket.socket, peer: str) -> None:
         self.connection = connection
         self.peer = peer
-        self.since = clock.monotonic()
+        self.since = clock.machine_monotonic()
         self.protocol: ServerConnection | None = None
         self.transport: asyncio.Transport | None = None
         self.opening: asyncio.Task[None] | None = None
@@ -36,7 +36,7 @@ class Accepted:
 
         def ready() -> None:
             self._stop_awaiting()
-            self.silent_seconds = clock.monotonic() - self.since
+            self.silent_seconds = clock.machine_monotonic() - self.since
             greeted(self)
 
         self._awaits_greeting = True

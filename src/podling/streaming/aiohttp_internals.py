@@ -58,7 +58,7 @@ class ServerConnection(web.RequestHandler):
         return self._current_request is None and not self._messages
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self.head_began = clock.monotonic()
+        self.head_began = clock.machine_monotonic()
         super().connection_made(transport)
 
     def connection_lost(self, exc: BaseException | None) -> None:
@@ -82,7 +82,7 @@ class ServerConnection(web.RequestHandler):
         if self._request_count != requests:
             self.head_began = None
         elif self.head_began is None and self.is_idle:
-            self.head_began = clock.monotonic()
+            self.head_began = clock.machine_monotonic()
 
 
 class ByteParser(Protocol):

@@ -288,7 +288,7 @@ class Listener(web.BaseSite):
         return idle is not None
 
     def _report(self, text: str, *values: object) -> None:
-        now = clock.monotonic()
+        now = clock.machine_monotonic()
         if self._reported is None or now - self._reported >= REPORT_SECONDS:
             self._reported = now
             log.warning(f"%s: {text}", self.name, *values)
@@ -298,7 +298,7 @@ class Listener(web.BaseSite):
 
     def _sweep_now(self) -> None:
         """Close the connections that have taken too long."""
-        now = clock.monotonic()
+        now = clock.machine_monotonic()
         for accepted in self._table:
             if accepted.is_late(now, head=self._timeouts.head, request=self._timeouts.request):
                 self._drop(accepted)

@@ -76,7 +76,7 @@ class _Taken:
         if request.transport is None:
             raise ConnectionResetError("the client is gone")
         self._idle_seconds = idle_seconds
-        self._active = clock.monotonic()
+        self._active = clock.machine_monotonic()
         self._drain = drain_of(request)
         self._transport = request.transport
         self._chunks: deque[memoryview] = deque()
@@ -91,7 +91,7 @@ class _Taken:
     def feed_data(self, data: bytes) -> tuple[bool, bytes]:
         self._chunks.append(memoryview(bytes(data)))
         self._buffered += len(data)
-        self._active = clock.monotonic()
+        self._active = clock.machine_monotonic()
         if self._buffered > BUFFERED_MAX:
             self._transport.pause_reading()
         self._changed.set()
@@ -122,7 +122,7 @@ class _Taken:
 
     async def left(self) -> None:
         while not self._gone.is_set():
-            rest = self._active + self._idle_seconds - clock.monotonic()
+            rest = self._active + self._idle_seconds - clock.machine_monotonic()
             if rest <= 0:
                 return
             with suppress(TimeoutError):
@@ -135,7 +135,7 @@ class _Taken:
             raise ConnectionResetError("the client is gone")
         self._transport.write(data)
         await self._drain()
-        self._active = clock.monotonic()
+        self._active = clock.machine_monotonic()
 
     async def close(self) -> None:
         self._hangup.close()

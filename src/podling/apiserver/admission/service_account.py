@@ -127,7 +127,7 @@ async def _find(objects: Objects, name: str, namespace: str) -> ServiceAccount |
     attempts = ATTEMPTS if name == DEFAULT_ACCOUNT else 1
     for attempt in range(attempts):
         if attempt:
-            await clock.sleep(ids.uniform(0.1, 0.2))
+            await clock.machine_sleep(ids.uniform(0.1, 0.2))
         account = objects.get(ServiceAccount, name, namespace)
         if account is not None:
             return account

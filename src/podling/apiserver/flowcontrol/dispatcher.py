@@ -74,13 +74,13 @@ class Turn:
         if request.is_executing:  # dispatched in the same moment
             return
         self.request = None
-        now = clock.monotonic()
+        now = clock.machine_monotonic()
         request.counts.waits["true"].observe(now - request.arrived_at)  # "true" means that it was not refused
         self.flow.queue_set.cancel(request, now, timed_out=timed_out)
 
     def release(self) -> None:
         """Give the seats back; later calls do nothing."""
-        request, now = self.request, clock.monotonic()
+        request, now = self.request, clock.machine_monotonic()
         if request is not None:
             self.request = None
             request.counts.executions[self._kind].observe(now - request.started_at)
@@ -175,7 +175,7 @@ class Dispatcher:
     def adjust(self) -> None:
         """Adjust what levels lend and borrow."""
         self._flows.catch_up()
-        self._flows.levels.adjust(clock.monotonic())
+        self._flows.levels.adjust(clock.machine_monotonic())
 
     def close(self) -> None:
         for timer in self._timers.values():
@@ -184,7 +184,7 @@ class Dispatcher:
 
     def _end_turn(self) -> None:
         ended, self._ended = self._ended, {}
-        now = clock.monotonic()
+        now = clock.machine_monotonic()
         for queue_set, requests in ended.items():
             for request, ended_at in requests:
                 queue_set.finish(request, ended_at, now)
@@ -196,12 +196,12 @@ class Dispatcher:
         due = queue_set.next_release
         if due is not None and queue_set not in self._timers:
             loop = asyncio.get_running_loop()
-            wait = max(0.0, due - clock.monotonic())
+            wait = max(0.0, due - clock.machine_monotonic())
             self._timers[queue_set] = loop.call_later(wait, self._release, queue_set)
 
     def _release(self, queue_set: QueueSet) -> None:
         del self._timers[queue_set]
-        queue_set.release_due(clock.monotonic())
+        queue_set.release_due(clock.machine_monotonic())
         self._watch_release(queue_set)
 
 

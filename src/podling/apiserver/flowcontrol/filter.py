@@ -66,14 +66,15 @@ class PriorityAndFairness:
         if not request.path.startswith(PREFIX) or not self.flows.following:
             return None
         self.flows.catch_up()
-        return debug_page(self.flows.levels, request.path, request.query, clock.now(), clock.monotonic())
+        now = clock.machine_monotonic()
+        return debug_page(self.flows.levels, request.path, request.query, clock.now(), now)
 
     async def run(self) -> None:
         """Adjust what levels lend and borrow, and end requests whose time is over, for ever."""
-        due = clock.monotonic() + ADJUSTMENT_SECONDS
+        due = clock.machine_monotonic() + ADJUSTMENT_SECONDS
         while True:
-            await clock.sleep(LATE_SECONDS)
-            now = clock.monotonic()
+            await clock.machine_sleep(LATE_SECONDS)
+            now = clock.machine_monotonic()
             self.end_late(now)
             if now >= due:
                 self.dispatcher.adjust()
@@ -169,7 +170,7 @@ class PriorityAndFairness:
         if estimate is ONE_SEAT and not watch and flow.queue_set.start_brief(request, flow):
             request.place = flow.brief_place
             return None
-        now = clock.monotonic()
+        now = clock.machine_monotonic()
         turn = self.dispatcher.start(flow, estimate, now, watch=watch, details=request)
         request.place, started = turn, turn.request
         if started is None or started.is_executing:

@@ -88,7 +88,7 @@ class Flows:
         """The priority levels, as of the last change that was taken in."""
         if self._levels is None:
             self._levels = Levels(
-                self._server_seats, clock.monotonic(), lambda queue_set: self.on_full_turn(queue_set)
+                self._server_seats, clock.machine_monotonic(), lambda queue_set: self.on_full_turn(queue_set)
             )
         return self._levels
 
@@ -158,7 +158,7 @@ class Flows:
         """
         self._found.clear()
         self.version += 1
-        self.levels.configure(self._configurations.values(), clock.monotonic())
+        self.levels.configure(self._configurations.values(), clock.machine_monotonic())
         levels = {name for name, level in self.levels.by_name.items() if not level.is_quiescing}
         found = in_order(
             each for each in self._schemas.values() if each.spec.priority_level_configuration.name in levels

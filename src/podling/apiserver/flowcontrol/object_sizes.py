@@ -29,7 +29,7 @@ class ObjectSizes:
         if not target.resource.stored:
             return None
         prefix = target.resource.namespace_prefix(target.namespace)
-        count, now = self._store.count(prefix), clock.monotonic()
+        count, now = self._store.count(prefix), clock.machine_monotonic()
         known = self._known.get(prefix)
         if known is not None and now - known[0] < KNOWN_SECONDS:
             before = known[1].count

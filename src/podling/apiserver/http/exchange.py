@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from email.utils import format_datetime
 from functools import cache
 from http import HTTPStatus
 from itertools import count
 from typing import Protocol
 
-from aiohttp import HttpVersion11, web
+from aiohttp import HttpVersion11, hdrs, web
 from multidict import CIMultiDict, istr
 
-from podling import ids
+from podling import clock, ids
 from podling.client.requests import User
 from podling.machinery import errors
 from podling.streaming.aiohttp_internals import (
@@ -41,6 +42,13 @@ def _process_id() -> str:
 def _new_audit_id() -> str:
     """Random per process, then counted."""
     return f"{_process_id()}{next(_numbers):012x}"
+
+
+def _date() -> str:
+    """Return the value of the header ``Date``: the cluster's time."""
+    if clock.own_loop() is None:
+        return rfc822_formatted_time()  # which remembers the text for a second
+    return format_datetime(clock.now(), usegmt=True)
 
 
 def audit_id(request: web.BaseRequest) -> str:
@@ -88,6 +96,8 @@ class HttpRequest(CompletingRequest):
     """The server has ended it to protect itself."""
     timer: asyncio.TimerHandle | None = None
     """Ends it after that time."""
+    hold: clock.Timer | None = None
+    """Stops a wound clock while the request is in work."""
     is_late: bool = False
     """Its time is over, and it is to be answered with 504."""
     flow: FlowNames | None = None
@@ -162,6 +172,8 @@ class HttpRequest(CompletingRequest):
             self.transport.abort()
 
     def complete(self, headers: CIMultiDict[str]) -> None:
+        if clock.own_loop() is not None:
+            headers[hdrs.DATE] = _date()
         if headers.get("Server") == SERVER_SOFTWARE:  # ours; one that is passed on stays
             del headers["Server"]
         if AUDIT_ID not in headers:  # an answer of the writer has one
@@ -185,7 +197,7 @@ class Answer(DirectResponse):
         if request.flow is not None:
             more += request.flow.lines
         return (
-            f"HTTP/1.1 {code} {_phrase(code)}\r\nDate: {rfc822_formatted_time()}\r\n"
+            f"HTTP/1.1 {code} {_phrase(code)}\r\nDate: {_date()}\r\n"
             f"Content-Type: {media_type}\r\nContent-Length: {len(body) + len(end)}\r\n"
             f"{AUDIT_ID}: {_new_audit_id()}\r\n{CACHE_CONTROL}: {NOT_KEPT}\r\n{more}\r\n"
         ).encode()

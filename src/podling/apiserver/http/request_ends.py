@@ -36,7 +36,7 @@ async def answer_failure(request: HttpRequest, error: Exception) -> web.StreamRe
     if isinstance(error, TooManyRequests):
         request.is_terminated = True
         if error.delay:
-            await clock.sleep(error.delay)
+            await clock.machine_sleep(error.delay)
         return await reply_text(
             request, str(error), code=429, headers={"Retry-After": str(error.retry_after)}
         )

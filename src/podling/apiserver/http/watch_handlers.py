@@ -139,6 +139,7 @@ async def _send_in_turn(send: Send, lines: list[bytes], size: int) -> None:
     """Send events that make ``size`` bytes."""
     if size > ALWAYS_BYTES:
         await turns.take(size)
+    clock.note_activity()
     await send(lines)
 
 

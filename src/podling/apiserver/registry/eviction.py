@@ -159,7 +159,7 @@ class Evictions:
                 if not errors.is_conflict(error) or self._is_final(target, asked):
                     raise
             jitter = RETRY_SECONDS * RETRY_JITTER
-            await clock.sleep(ids.uniform(RETRY_SECONDS - jitter, RETRY_SECONDS + jitter))
+            await clock.machine_sleep(ids.uniform(RETRY_SECONDS - jitter, RETRY_SECONDS + jitter))
         text = "couldn't update PodDisruptionBudget due to conflicts"
         raise errors.gateway_timeout(text, RETRY_AFTER_SECONDS)
 

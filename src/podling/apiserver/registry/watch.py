@@ -9,7 +9,6 @@ A bookmark carries the revision up to which the watcher has received everything,
 
 from __future__ import annotations
 
-import asyncio
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -169,7 +168,7 @@ class ObjectWatch:
             if due is None:
                 first = await watch.__anext__()
             else:
-                async with asyncio.timeout(max(0.0, due - clock.monotonic())):
+                async with clock.timeout(max(0.0, due - clock.monotonic())):
                     first = await watch.__anext__()
         except TimeoutError:
             self._time_passed(watch)

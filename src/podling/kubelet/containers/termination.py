@@ -201,7 +201,7 @@ class Killer:
         failure = ""
         note(self._recorder, pod, "hook", "preStop", container=container.name)
         try:
-            async with asyncio.timeout(grace):
+            async with clock.timeout(grace):
                 await self._hooks.run(pod, container, handler, running.id, ips)
         except TimeoutError:
             # The hook used up the grace period: the container is stopped nevertheless.

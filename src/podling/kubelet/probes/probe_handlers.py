@@ -11,6 +11,7 @@ import errno
 
 from msgspec import Struct
 
+from podling import clock
 from podling.api.core_v1 import Container, ExecAction, GRPCAction, HTTPGetAction, Probe, TCPSocketAction
 from podling.kubelet.expansion import expand
 from podling.kubelet.failures import os_text
@@ -90,7 +91,7 @@ async def _simulated(
     if not isinstance(runtime, AnswersProbes):
         return None
     try:
-        async with asyncio.timeout(timeout):
+        async with clock.timeout(timeout):
             found = await runtime.probe(subject.container_id, kind, target)
     except TimeoutError:
         return Answer(False, "context deadline exceeded")

@@ -68,7 +68,7 @@ class SlowCalls:
                 self._memory.waiting[name] = _with_message(old, self._reason, message)
             reports.append(asyncio.ensure_future(self._progress()))
 
-        timer = asyncio.get_running_loop().call_later(SLOW_SECONDS, show)
+        timer = clock.call_later(SLOW_SECONDS, show)
         try:
             yield
         finally:

@@ -46,7 +46,7 @@ class Life:
         self.listeners: list[Listener] = []
         self.starting = False
         self._report = report
-        self._timers: dict[int, asyncio.TimerHandle] = {}
+        self._timers: dict[int, clock.Timer] = {}
         self._timer_number = 0
 
     @property
@@ -141,7 +141,7 @@ class Life:
             del self._timers[number]
             call(*args)
 
-        self._timers[number] = asyncio.get_running_loop().call_later(seconds, fire)
+        self._timers[number] = clock.call_later(seconds, fire)
 
     def _drop_timers(self) -> None:
         for timer in self._timers.values():

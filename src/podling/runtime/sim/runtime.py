@@ -8,7 +8,6 @@ for scenarios and faults.
 
 from __future__ import annotations
 
-import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 
@@ -234,7 +233,7 @@ class SimRuntime:
         life = self._running(container_id)
         answer = life.script.answer_exec(command, life.age())
         try:
-            async with asyncio.timeout(timeout):
+            async with clock.timeout(timeout):
                 return await play_exec(life, answer, io, tty=tty)
         except TimeoutError:
             shown = " ".join(command)

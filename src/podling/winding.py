@@ -1,0 +1,250 @@
+"""A clock that stands still until it is wound: its timers, and the ways to let its time pass.
+
+The clock paces the cluster's time. It stands still, flows at a multiple of the machine's time, or is being
+wound: then it jumps from timer to timer as soon as the loop has nothing else to do. It never jumps while a
+request of a client is in work, nor for a moment after a client was sent something or sent something itself,
+so that an operator outside of the process reacts at the time at which things happen.
+
+The loop (``podling.sim.wound_loop``) calls ``idle`` whenever it would wait for its sockets.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import heapq
+import math
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+from itertools import count
+from typing import Any, TypeVar
+
+from msgspec import Struct
+
+HOLD_SECONDS_MAX = 10.0
+"""A request in work stops the winding for at most so many seconds of the machine's time."""
+SETTLE_SECONDS = 0.01
+"""The default wait for the reactions of clients, in seconds of the machine's time."""
+SPEED_MAX = 100_000.0
+
+T = TypeVar("T")
+
+
+class WoundTimer:
+    """A call at a moment of the wound clock. ``cancel`` it as long as it has not been made."""
+
+    __slots__ = ("arguments", "callback", "when")
+
+    def __init__(self, when: float, callback: Callable[..., object], arguments: tuple[object, ...]) -> None:
+        self.when = when
+        self.callback: Callable[..., object] | None = callback
+        self.arguments = arguments
+
+    def cancel(self) -> None:
+        self.callback, self.arguments = None, ()
+
+    def run(self) -> None:
+        if self.callback is not None:
+            self.callback(*self.arguments)
+
+
+class Hold:
+    """A request in work; the clock is not wound past it until ``cancel``."""
+
+    __slots__ = ("_release", "since")
+
+    def __init__(self, release: Callable[[Hold], None], since: float) -> None:
+        self._release = release
+        self.since = since
+
+    def cancel(self) -> None:
+        self._release(self)
+
+
+class Status(Struct, frozen=True, rename="camel"):
+    """The state of a wound clock."""
+
+    now: datetime
+    mode: str
+    """``paused``, ``winding`` or ``running``."""
+    speed: float
+    """Cluster seconds for each second of the machine; 0 where time stands still."""
+    target: datetime | None = None
+    """The moment up to which it is being wound."""
+    next_timer: datetime | None = None
+    """The moment at which something happens next."""
+    requests_in_work: int = 0
+
+
+class Winding:
+    """The wound clock of one loop.
+
+    Args:
+        start: the wall time at which it begins, in seconds since 1970.
+        machine: returns the machine's monotonic time.
+        call_soon: runs a callback in the loop's next turn.
+    """
+
+    def __init__(self, start: float, machine: Callable[[], float], call_soon: Callable[..., object]) -> None:
+        self.settle_seconds = SETTLE_SECONDS
+        self._start = start
+        self._machine = machine
+        self._call_soon = call_soon
+        self._timers: list[tuple[float, int, WoundTimer]] = []
+        self._order = count()
+        self._holds: dict[Hold, None] = {}
+        self._active_at = -math.inf
+        self._now = 0.0
+        """The time up to ``_since``."""
+        self._since = machine()
+        self._speed = 0.0
+        self._target: float | None = None
+        self._reached: asyncio.Future[None] | None = None
+        self._turn = asyncio.Lock()
+
+    def steady_time(self) -> float:
+        """Return the cluster's seconds since the start."""
+        if not self._speed or self._target is not None:
+            return self._now
+        return self._now + (self._machine() - self._since) * self._speed
+
+    def wall_time(self) -> float:
+        return self._start + self.steady_time()
+
+    def call_later(self, seconds: float, callback: Callable[..., object], *arguments: object) -> WoundTimer:
+        """Call ``callback`` after so many seconds of the cluster's time."""
+        timer = WoundTimer(self.steady_time() + max(0.0, seconds), callback, arguments)
+        heapq.heappush(self._timers, (timer.when, next(self._order), timer))
+        return timer
+
+    def hold(self) -> Hold:
+        """Note a request in work, until its result is cancelled."""
+        hold = Hold(self._release, self._machine())
+        self._holds[hold] = None
+        return hold
+
+    def _release(self, hold: Hold) -> None:
+        if self._holds.pop(hold, hold) is None:
+            self.note_activity()  # the client gets its answer now
+
+    def note_activity(self) -> None:
+        """Note that a client was sent something, or sent something."""
+        self._active_at = self._machine()
+
+    def idle(self) -> float | None:
+        """Move the clock on, as far as it may; called when the loop has nothing to do.
+
+        Returns the seconds of the machine's time until it is to be called again at the latest: 0 if calls
+        have become due, None if the clock needs no further call.
+        """
+        if self._run_due():
+            return 0
+        if self._target is None:
+            return self._until_next() if self._speed else None
+        if wait := self._wait_for_clients():
+            return wait
+        when = self._next()
+        if when is None or when > self._target:
+            self._now = self._target
+            self._arrive()
+        else:
+            self._now = max(self._now, when)
+            self._run_due()
+        return 0
+
+    def status(self) -> Status:
+        """Return the state of the clock."""
+        following, target = self._next(), self._target
+        winding = target is not None
+        return Status(
+            now=self._moment(self.steady_time()),
+            mode="winding" if winding else "running" if self._speed else "paused",
+            speed=self._speed,
+            target=None if target is None or target == math.inf else self._moment(target),
+            next_timer=None if following is None else self._moment(following),
+            requests_in_work=len(self._holds),
+        )
+
+    def set_speed(self, speed: float) -> None:
+        """Let time flow at ``speed`` times the machine's; 0 pauses it. Raises ``ValueError``."""
+        if not 0 <= speed <= SPEED_MAX:
+            raise ValueError(f"the speed must be between 0 and {SPEED_MAX:,.0f}")
+        self._now, self._since = self.steady_time(), self._machine()
+        self._speed = speed
+        self._arrive()
+
+    async def advance(self, seconds: float) -> None:
+        """Wind the clock by so many seconds, as fast as what happens meanwhile can be computed.
+
+        Another winding is waited for first. Cancelling it, or ``set_speed``, ends it where it is.
+        """
+        if not 0 <= seconds < math.inf:
+            raise ValueError("time cannot go back")
+        async with self._wound_by(seconds) as reached:
+            await reached
+
+    async def run_until(self, condition: Coroutine[Any, Any, object], at_most: float = math.inf) -> bool:
+        """Wind the clock until ``condition`` has come, at most so many seconds; return whether it came."""
+        met = asyncio.create_task(condition)
+        try:
+            async with self._wound_by(at_most) as reached:
+                await asyncio.wait((met, reached), return_when=asyncio.FIRST_COMPLETED)
+            if met.done():
+                met.result()
+            return met.done()
+        finally:
+            met.cancel()
+
+    async def run_while(self, work: Coroutine[Any, Any, T]) -> T:
+        """Wind the clock until ``work`` has ended, and return its result."""
+        task = asyncio.create_task(work)
+        await self.run_until(asyncio.wait((task,)))
+        return await task
+
+    @asynccontextmanager
+    async def _wound_by(self, seconds: float) -> AsyncIterator[asyncio.Future[None]]:
+        """Wind until the block ends; its value is done when so many seconds have passed."""
+        async with self._turn:
+            self._now = self.steady_time()
+            self._target = self._now + seconds
+            self._reached = reached = asyncio.get_running_loop().create_future()
+            try:
+                yield reached
+            finally:
+                self._since = self._machine()
+                self._arrive()
+
+    def _arrive(self) -> None:
+        self._target, reached, self._reached = None, self._reached, None
+        self._since = self._machine()
+        if reached is not None and not reached.done():
+            reached.set_result(None)
+
+    def _run_due(self) -> bool:
+        """Run the timers whose time has come; return whether there were any."""
+        now, found = self.steady_time(), False
+        while (when := self._next()) is not None and when <= now:
+            timer = heapq.heappop(self._timers)[2]
+            self._call_soon(timer.run)
+            found = True
+        return found
+
+    def _next(self) -> float | None:
+        """Return the moment of the next timer."""
+        while self._timers and self._timers[0][2].callback is None:
+            heapq.heappop(self._timers)
+        return self._timers[0][0] if self._timers else None
+
+    def _until_next(self) -> float | None:
+        when = self._next()
+        return None if when is None else max(0.0, when - self.steady_time()) / self._speed
+
+    def _wait_for_clients(self) -> float:
+        """Return how long clients are waited for: those with requests in work, and those that may react."""
+        now = self._machine()
+        newest = next(reversed(self._holds), None)
+        held = 0.0 if newest is None else newest.since + HOLD_SECONDS_MAX - now
+        return max(0.0, held, self._active_at + self.settle_seconds - now)
+
+    def _moment(self, steady: float) -> datetime:
+        return datetime.fromtimestamp(self._start + steady, UTC)

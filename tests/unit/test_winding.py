@@ -1,0 +1,206 @@
+"""The wound clock by itself: timers, pauses, speeds, and the wait for clients."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+import pytest
+
+from podling import clock
+from podling.winding import HOLD_SECONDS_MAX, Winding
+
+
+class Machine:
+    """The machine's time and a loop's queue of calls, moved by the test."""
+
+    def __init__(self) -> None:
+        self.time = 1000.0
+        self.winding = Winding(0.0, lambda: self.time, self._call_soon)
+        self.fired: list[str] = []
+        self._calls: list[Callable[..., object]] = []
+
+    def _call_soon(self, call: Callable[..., object]) -> None:
+        self._calls.append(call)
+
+    def timer(self, seconds: float, name: str) -> object:
+        return self.winding.call_later(seconds, self.fired.append, name)
+
+    def turn(self) -> float | None:
+        """Let the loop be idle once, and make the calls that became due."""
+        wait = self.winding.idle()
+        calls, self._calls = self._calls, []
+        for call in calls:
+            call()
+        return wait
+
+    async def settle(self) -> None:
+        """Let the loop be idle until the clock has nothing left to do."""
+        await clock.sleep(0)
+        while self.turn() == 0:
+            await clock.sleep(0)
+        await clock.sleep(0)
+
+
+@pytest.fixture
+def machine() -> Machine:
+    return Machine()
+
+
+def test_paused_clock_stands_still(machine: Machine) -> None:
+    machine.timer(1, "never")
+    machine.time += 3600
+    assert machine.turn() is None
+    assert (machine.winding.steady_time(), machine.fired) == (0, [])
+
+
+async def test_advance_fires_timers_in_order_and_stops_at_its_end(machine: Machine) -> None:
+    for seconds in (30, 10, 61, 60, 10):
+        machine.timer(seconds, str(seconds))
+    advance = asyncio.create_task(machine.winding.advance(60))
+    await machine.settle()
+    assert advance.done()
+    assert machine.fired == ["10", "10", "30", "60"]
+    assert machine.winding.steady_time() == 60
+    assert machine.winding.status().mode == "paused"
+
+
+async def test_timer_sees_the_moment_at_which_it_fires(machine: Machine) -> None:
+    seen: list[float] = []
+    machine.winding.call_later(7, lambda: seen.append(machine.winding.steady_time()))
+    advance = asyncio.create_task(machine.winding.advance(60))
+    await machine.settle()
+    assert advance.done()
+    assert seen == [7]
+
+
+async def test_cancelled_timer_does_not_fire(machine: Machine) -> None:
+    machine.winding.call_later(1, machine.fired.append, "cancelled").cancel()
+    advance = asyncio.create_task(machine.winding.advance(5))
+    await machine.settle()
+    assert advance.done()
+    assert machine.fired == []
+
+
+async def test_requests_in_work_stop_the_winding_for_a_while_only(machine: Machine) -> None:
+    machine.timer(1, "late")
+    hold = machine.winding.hold()
+    advance = asyncio.create_task(machine.winding.advance(5))
+    await clock.sleep(0)
+    assert machine.turn() == HOLD_SECONDS_MAX
+    assert machine.fired == []
+    machine.time += HOLD_SECONDS_MAX
+    await machine.settle()
+    assert advance.done()
+    hold.cancel()
+    hold.cancel()
+    assert machine.winding.status().requests_in_work == 0
+
+
+async def test_clients_have_a_moment_to_react(machine: Machine) -> None:
+    machine.winding.settle_seconds = 0.5
+    machine.timer(1, "after")
+    machine.winding.note_activity()
+    advance = asyncio.create_task(machine.winding.advance(5))
+    await clock.sleep(0)
+    assert machine.turn() == 0.5
+    machine.time += 0.5
+    await machine.settle()
+    assert advance.done()
+    assert machine.fired == ["after"]
+
+
+async def test_answered_request_gives_its_client_a_moment(machine: Machine) -> None:
+    machine.winding.settle_seconds = 0.5
+    machine.winding.hold().cancel()
+    advance = asyncio.create_task(machine.winding.advance(1))
+    await clock.sleep(0)
+    assert machine.turn() == 0.5
+    advance.cancel()
+
+
+def test_running_clock_follows_the_machine(machine: Machine) -> None:
+    machine.timer(120, "due")
+    machine.winding.set_speed(60)
+    assert machine.turn() == 2
+    machine.time += 1
+    assert machine.winding.steady_time() == 60
+    assert machine.turn() == 1
+    machine.time += 1
+    assert machine.turn() == 0
+    assert machine.fired == ["due"]
+    machine.winding.set_speed(0)
+    machine.time += 100
+    assert machine.winding.steady_time() == 120
+
+
+async def test_winding_a_running_clock_leaves_it_running(machine: Machine) -> None:
+    machine.winding.set_speed(2)
+    advance = asyncio.create_task(machine.winding.advance(100))
+    await machine.settle()
+    assert advance.done()
+    machine.time += 1
+    assert machine.winding.steady_time() == 102
+
+
+async def test_pause_ends_a_winding_where_it_is(machine: Machine) -> None:
+    machine.winding.call_later(10, machine.winding.set_speed, 0)
+    advance = asyncio.create_task(machine.winding.advance(3600))
+    await machine.settle()
+    assert advance.done()
+    assert machine.winding.steady_time() == 10
+
+
+async def test_cancelled_winding_ends_where_it_is(machine: Machine) -> None:
+    advance = asyncio.create_task(machine.winding.advance(3600))
+    machine.winding.call_later(10, advance.cancel)
+    await clock.sleep(0)
+    machine.turn()
+    await asyncio.gather(advance, return_exceptions=True)
+    assert machine.turn() is None
+    assert machine.winding.steady_time() == 10
+
+
+async def test_second_winding_begins_after_the_first(machine: Machine) -> None:
+    both = [asyncio.create_task(machine.winding.advance(seconds)) for seconds in (10, 5)]
+    await machine.settle()
+    await machine.settle()
+    assert all(each.done() for each in both)
+    assert machine.winding.steady_time() == 15
+
+
+@pytest.mark.parametrize(("comes_after", "at_most", "met", "time"), [(30, 60, True, 30), (90, 60, False, 60)])
+async def test_run_until_ends_with_the_condition_or_its_time(
+    machine: Machine, comes_after: float, at_most: float, met: bool, time: float
+) -> None:
+    event = asyncio.Event()
+    machine.winding.call_later(comes_after, event.set)
+    until = asyncio.create_task(machine.winding.run_until(event.wait(), at_most))
+    await clock.sleep(0)
+    for _ in range(10):
+        machine.turn()
+        await clock.sleep(0)
+        await clock.sleep(0)
+        await clock.sleep(0)
+    assert await until is met
+    assert machine.winding.steady_time() == time
+
+
+async def test_failed_condition_is_raised(machine: Machine) -> None:
+    async def fails() -> None:
+        raise LookupError("no such object")
+
+    with pytest.raises(LookupError, match="no such object"):
+        await machine.winding.run_until(fails(), 60)
+
+
+@pytest.mark.parametrize("speed", [-1, float("inf"), float("nan")])
+def test_impossible_speeds_are_refused(machine: Machine, speed: float) -> None:
+    with pytest.raises(ValueError, match="the speed must be between 0 and"):
+        machine.winding.set_speed(speed)
+
+
+@pytest.mark.parametrize("seconds", [-1, float("inf"), float("nan")])
+async def test_impossible_advances_are_refused(machine: Machine, seconds: float) -> None:
+    with pytest.raises(ValueError, match="time cannot go back"):
+        await machine.winding.advance(seconds)
