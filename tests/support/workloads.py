@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 
 from podling.api.apps_v1 import (
@@ -17,12 +18,18 @@ from podling.api.apps_v1 import (
 from podling.api.batch_v1 import Job, JobSpec
 from podling.api.core_v1 import (
     Container,
+    ContainerState,
+    ContainerStateTerminated,
+    ContainerStatus,
     HostPathVolumeSource,
     PersistentVolume,
     PersistentVolumeClaim,
     PersistentVolumeClaimSpec,
     PersistentVolumeSpec,
+    Pod,
+    PodCondition,
     PodSpec,
+    PodStatus,
     PodTemplateSpec,
     Service,
     ServicePort,
@@ -30,6 +37,9 @@ from podling.api.core_v1 import (
     VolumeResourceRequirements,
 )
 from podling.api.meta_v1 import LabelSelector, ObjectMeta
+from podling.controllers.workloads.job_indexes import INDEX
+from podling.controllers.workloads.job_pod_rules import FINALIZER, INDEX_FAILURES, INDEX_IGNORED
+from podling.sim.loop import EPOCH
 
 
 def template(image: str, restart_policy: str = "Always", **labels: str) -> PodTemplateSpec:
@@ -92,6 +102,38 @@ def job(restart_policy: str = "Never", **spec: Any) -> Job:
             template=template("sum", restart_policy, job="sum"),
             **spec,
         ),
+    )
+
+
+def job_pod(
+    name: str,
+    phase: str = "Failed",
+    *,
+    index: int | None = None,
+    failures: str | None = None,
+    ignored: str | None = None,
+    code: int | None = None,
+    deleted: datetime | None = None,
+    disrupted: bool = False,
+    tracked: bool = True,
+) -> Pod:
+    """Return a pod of ``job``, whose name is its UID, too."""
+    texts = {INDEX: index, INDEX_FAILURES: failures, INDEX_IGNORED: ignored}
+    metadata = ObjectMeta(
+        name=name,
+        namespace="default",
+        uid=name,
+        creation_timestamp=EPOCH,
+        annotations={key: str(value) for key, value in texts.items() if value is not None},
+        finalizers=(FINALIZER,) if tracked else (),
+        deletion_timestamp=deleted,
+    )
+    ended = ContainerStateTerminated(exit_code=code) if code is not None else None
+    statuses = (ContainerStatus(name="main", state=ContainerState(terminated=ended)),) if ended else ()
+    conditions = (PodCondition(type="DisruptionTarget", status="True"),) if disrupted else ()
+    return Pod(
+        metadata=metadata,
+        status=PodStatus(phase=phase, container_statuses=statuses, conditions=conditions),
     )
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from typing import ClassVar, TypeVar
+from collections.abc import Callable, Iterator
+from typing import Any, ClassVar, TypeVar
 
 from msgspec import Struct
 
@@ -49,6 +49,10 @@ class Controller(ABC):
     @abstractmethod
     async def reconcile(self, key: Key) -> RequeueAfter | AwaitChange:
         """Bring the objects of ``key`` closer to the desired state."""
+
+    def families(self) -> Iterator[Any]:
+        """Yield the controller's own metrics: families of ``prometheus_client``."""
+        yield from ()
 
     def enqueue(self, obj: ApiObject) -> None:
         """Request a run for ``obj``: an informer's handler."""

@@ -57,8 +57,10 @@ class ControllerManager:
         return {runner.name: runner.counters for runner in self._runners}
 
     def collect(self) -> Iterator[Any]:
-        """Return the queues as metrics: families of ``prometheus_client``."""
-        return queue_families({each.name: each.queue for each in self.controllers})
+        """Yield the queues and what the controllers count: families of ``prometheus_client``."""
+        yield from queue_families({each.name: each.queue for each in self.controllers})
+        for each in self.controllers:
+            yield from each.families()
 
     def _recorder(self, component: str) -> EventRecorder:
         if component not in self._recorders:

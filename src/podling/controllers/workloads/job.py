@@ -10,15 +10,15 @@ has ended and is counted, ``Complete`` or ``Failed``. Upstream: ``pkg/controller
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from datetime import datetime
-from typing import ClassVar
+from typing import Any, ClassVar
 
-from msgspec import structs
+from msgspec import Struct, structs
 from msgspec.structs import replace
 
 from podling import clock
-from podling.api.batch_v1 import Job, JobCondition, JobStatus, UncountedTerminatedPods
+from podling.api.batch_v1 import Job, JobStatus
 from podling.api.core_v1 import Pod
 from podling.client.base import Key, key_of
 from podling.client.runner import AwaitChange, RequeueAfter
@@ -29,35 +29,25 @@ from podling.controllers.pod_state import is_active, is_terminating, removal_ord
 from podling.controllers.refusals import is_namespace_terminating
 from podling.controllers.status_writes import write_status
 from podling.controllers.workloads import job_accounting as accounting
-from podling.controllers.workloads import job_rules
-from podling.controllers.workloads.job_accounting import Account, Later, is_indexed, tracked
+from podling.controllers.workloads import job_metrics as metrics
+from podling.controllers.workloads import job_rules, job_status
+from podling.controllers.workloads.job_accounting import Account
+from podling.controllers.workloads.job_metrics import JobMetrics
+from podling.controllers.workloads.job_pod_rules import (
+    FINALIZER,
+    delayed_pods,
+    index_history,
+    per_index,
+    tracked,
+)
 from podling.controllers.workloads.job_pods import release, template_pod
-from podling.controllers.workloads.job_rules import Backoff, Step, Verdict
+from podling.controllers.workloads.job_rules import Backoff, Step
 from podling.controllers.workloads.pod_control import PodControl, slow_start, together
-from podling.machinery.conditions import find, is_true, with_condition
-from podling.machinery.pods import is_ready
+from podling.machinery.conditions import find
 
 CONTROLLER_NAME = "kubernetes.io/job-controller"
 BY_JOB = "job"
 TOO_MANY_SUCCEEDED = "Too many succeeded pods running after completion count reached"
-
-SUSPENDED = "Suspended"
-SUCCESS_TARGET, COMPLETE = "SuccessCriteriaMet", "Complete"
-FAILURE_TARGET, FAILED = "FailureTarget", "Failed"
-
-
-def is_finished(job: Job) -> bool:
-    """Return whether the job is over and all its pods have ended."""
-    return is_true(job.status.conditions, COMPLETE) or is_true(job.status.conditions, FAILED)
-
-
-def target(job: Job) -> Verdict | None:
-    """The way the Job ends, if decided already."""
-    for type_, succeeded in ((FAILURE_TARGET, False), (SUCCESS_TARGET, True)):
-        found = find(job.status.conditions, type_)
-        if found is not None and found.status == "True":
-            return Verdict(succeeded, found.reason or "", found.message or "")
-    return None
 
 
 def index_by_job(pod: Pod) -> Iterable[str]:
@@ -65,7 +55,7 @@ def index_by_job(pod: Pod) -> Iterable[str]:
     if not tracked(pod):
         return ()
     ref = controller_of(pod)
-    if ref is not None and ref.kind != "Job":
+    if ref is not None and (ref.api_version, ref.kind) != ("batch/v1", "Job"):
         return ()
     return (f"{pod.metadata.namespace}/{ref.name if ref is not None else ''}",)
 
@@ -85,9 +75,31 @@ class JobController(Controller):
         self._recorder = context.recorder("job-controller")
         self._control = PodControl(context.client, self._recorder)
         self._backoffs: dict[Key, Backoff] = {}
+        self._metrics = JobMetrics()
         self._jobs.add_handler(self.enqueue, self.enqueue_new, self.enqueue)
-        self._children = Children(context.client, self._jobs, self._pods, self.queue, child_selector)
-        self._pods.add_handler(self._look_for_orphan, lambda old, new: self._look_for_orphan(new))
+        self._children = Children(
+            context.client, self._jobs, self._pods, self.queue, child_selector, finalizer=FINALIZER
+        )
+        self._jobs.add_handler(self._count_external)
+        self._pods.add_handler(self._pod_seen, self._pod_changed, self._pod_gone)
+
+    def families(self) -> Iterator[Any]:
+        return self._metrics.families()
+
+    def _count_external(self, job: Job) -> None:
+        if _is_external(job):
+            self._metrics.record_external(job)
+
+    def _pod_seen(self, pod: Pod) -> None:
+        self._metrics.record_pod(None, pod)
+        self._look_for_orphan(pod)
+
+    def _pod_changed(self, old: Pod, new: Pod) -> None:
+        self._metrics.record_pod(old, new)
+        self._look_for_orphan(new)
+
+    def _pod_gone(self, pod: Pod) -> None:
+        self._metrics.record_pod(pod, None)
 
     def _look_for_orphan(self, pod: Pod) -> None:
         if tracked(pod) and controller_of(pod) is None:
@@ -97,13 +109,26 @@ class JobController(Controller):
         job = self._jobs.get(key) if key.name else None
         if job is None:
             return await self._release_ownerless(key)
-        if job.spec.managed_by not in (None, "", CONTROLLER_NAME):
+        if _is_external(job):
             return AwaitChange()
+        settled = self._children.settled(key)
         pods = await self._children.claim(job)
-        if is_finished(job):
+        if job_status.is_finished(job):
+            self._backoffs.pop(key, None)
             await self._release_all(pod for pod in pods if tracked(pod))
             return AwaitChange()
-        return await self._sync(job, pods, clock.now())
+        began, run = clock.monotonic(), _Run(metrics.RECONCILING, None)
+        try:
+            run = await self._sync(job, pods, settled, clock.now())
+        except Exception as error:
+            run = _Run(run.action, None, error)
+            raise
+        finally:
+            seconds = clock.monotonic() - began
+            self._metrics.record_sync(job, run.action, seconds, succeeded=run.failure is None)
+        if run.failure is not None and not is_namespace_terminating(run.failure):
+            raise run.failure
+        return RequeueAfter(max(run.wait, 0.0)) if run.wait is not None else AwaitChange()
 
     async def _release_ownerless(self, key: Key) -> AwaitChange:
         """Pods whose job is gone, or that never had one, are counted nowhere: let them go."""
@@ -117,38 +142,50 @@ class JobController(Controller):
                 await release(self.client, pod)
         return AwaitChange()
 
-    async def _sync(self, job: Job, pods: list[Pod], now: datetime) -> RequeueAfter | AwaitChange:
+    async def _sync(self, job: Job, pods: list[Pod], settled: bool, now: datetime) -> _Run:
+        """Run the job. ``settled``: the view shows all our own writes."""
         key = key_of(job)
         accounted = accounting.account(job, pods)
         backoff = job_rules.after(self._backoffs.get(key, Backoff()), accounted)
         active = [pod for pod in pods if is_active(pod)]
-        verdict = target(job) or job_rules.failure(job, pods, accounted, now)
+        verdict = job_status.target(job) or job_rules.failure(job, pods, accounted, now)
         verdict = verdict or job_rules.early_success(job, accounted)
-        step, failure = Step(), None
+        step, failure, managed = Step(), None, False
         if verdict is not None:
             step = Step(delete=tuple(active))
             failure = await self._delete(job, step.delete, counted=True)
+            if failure is not None or not settled:
+                verdict = None  # a pod may be left, or is not seen yet
         else:
             verdict = job_rules.completion(job, accounted, len(active))
-            if verdict is None and self._may_act(job):
+            managed = verdict is None and settled and job.metadata.deletion_timestamp is None
+            if managed:
                 step = self._plan(job, pods, active, accounted, backoff, now)
-                step, failure = await self._carry_out(job, pods, step)
-        status = self._status(job, pods, accounted, step, now)
-        status = self._with_conditions(job, status, verdict, accounted.later, now)
+                step, failure = await self._carry_out(job, pods, accounted, step)
+        if verdict is not None:
+            accounted = accounting.account(job, pods, verdict.succeeded)
+        status = job_status.status_of(job, pods, accounted, step, now, managed=managed)
+        if verdict is not None:
+            status = job_status.with_verdict(job, status, verdict, accounted.later, now)
+        elif managed:
+            status = structs.replace(status, conditions=job_status.suspension(job, status, now))
         if status != job.status:
             await write_status(self.client, structs.replace(job, status=status))
+            self._metrics.record_progress(job, status)
             self._tell(job, status)
+        self._record_policy(job, accounted)
         self._backoffs[key] = backoff
         await self._release_all(accounted.release)
-        if failure is not None and not is_namespace_terminating(failure):
-            raise failure
         waits = (step.wait, job_rules.seconds_to_deadline(job, now) if verdict is None else None)
         wait = min((each for each in waits if each is not None), default=None)
-        return RequeueAfter(max(wait, 0.0)) if wait is not None else AwaitChange()
+        return _Run(_action(step) if managed else metrics.RECONCILING, wait, failure)
 
-    def _may_act(self, job: Job) -> bool:
-        """Return whether the view shows all our own writes, and the job is still wanted."""
-        return self._children.settled(key_of(job)) and job.metadata.deletion_timestamp is None
+    def _record_policy(self, job: Job, accounted: Account) -> None:
+        """Count what the pod failure policy decided in this run; a pod may show for several runs."""
+        noted = self._backoffs.get(key_of(job), Backoff()).noted
+        ignored = [pod for pod in accounted.ignored if pod.metadata.uid not in noted]
+        counted = [pod for pod in accounted.new_failures if pod.metadata.uid in accounted.uncounted.failed]
+        self._metrics.record_policy(job, [*ignored, *counted])
 
     def _plan(
         self,
@@ -161,34 +198,38 @@ class JobController(Controller):
     ) -> Step:
         """Return the creations and deletions for now; recent failures wait for their back-off."""
         ordered = removal_order(active, pods, now)
-        step = job_rules.next_step(job, active, ordered, accounted, sum(map(is_terminating, pods)))
+        terminating = [pod for pod in pods if is_terminating(pod)]
+        step = job_rules.next_step(job, active, ordered, accounted, terminating)
         if not step.create:
             return step
-        if not accounting.per_index(job):
+        if not per_index(job):
             wait = job_rules.backoff_seconds(backoff, now)
             return Step(wait=wait) if wait > 0 else step
-        waits, own = {}, accounting.by_index(pods)
-        for index in step.indexes:
-            failures, ignored, last = accounting.index_history(job, own.get(index, ()))
-            waits[index] = job_rules.backoff_seconds(Backoff(failures + ignored, last), now)
+        last = delayed_pods(job, pods, set())
+        waits = {index: job_rules.index_backoff_seconds(last.get(index), now) for index in step.indexes}
         due = tuple(index for index, wait in waits.items() if wait <= 0)
         later = min((wait for wait in waits.values() if wait > 0), default=None)
         return replace(step, create=len(due), indexes=due, wait=later)
 
-    async def _carry_out(self, job: Job, pods: list[Pod], step: Step) -> tuple[Step, Exception | None]:
+    async def _carry_out(
+        self, job: Job, pods: list[Pod], accounted: Account, step: Step
+    ) -> tuple[Step, Exception | None]:
         """Create or delete; returns what of ``step`` was done, and what went wrong."""
         if step.delete:
             return step, await self._delete(job, step.delete, counted=False)
-        created, own = [], accounting.by_index(pods) if step.indexes else {}
+        created, last = [], delayed_pods(job, pods, set()) if step.indexes else {}
 
         async def create(number: int) -> None:
             index = step.indexes[number] if step.indexes else None
-            history = accounting.index_history(job, own.get(index, ()) if index is not None else ())
+            history = index_history(job, last.get(index) if index is not None else None)
             pod = template_pod(job, index, failures=history[0], ignored=history[1])
             created.append(await self._control.create(pod, job))
             self._children.wrote(key_of(job), created[-1])
 
         failure = await slow_start(step.create, create)
+        failed = 0 if failure is None else max(1, step.create - len(created))
+        terminating = sum(map(is_terminating, pods))
+        self._metrics.record_creations(job, accounted, terminating, len(created), failed)
         return replace(step, create=len(created)), failure
 
     async def _delete(self, job: Job, pods: Iterable[Pod], *, counted: bool) -> Exception | None:
@@ -207,86 +248,39 @@ class JobController(Controller):
         if failure is not None:
             raise failure
 
-    def _status(self, job: Job, pods: list[Pod], accounted: Account, step: Step, now: datetime) -> JobStatus:
-        """Return the numbers of the status after ``step``."""
-        doomed = {pod.metadata.uid for pod in step.delete}
-        active = [pod for pod in pods if is_active(pod) and pod.metadata.uid not in doomed]
-        left_to_end = [pod for pod in step.delete if pod.spec.node_name]
-        started = job.status.start_time
-        if not job.spec.suspend and (started is None or is_true(job.status.conditions, SUSPENDED)):
-            started = clock.seconds_precision(now)
-        return structs.replace(
-            job.status,
-            active=len(active) + step.create,
-            ready=sum(map(is_ready, active)),
-            terminating=sum(map(is_terminating, pods)) + len(left_to_end),
-            succeeded=accounted.succeeded,
-            failed=accounted.failed,
-            uncounted_terminated_pods=accounted.uncounted,
-            completed_indexes=str(accounted.completed_indexes) if is_indexed(job) else "",
-            failed_indexes=str(accounted.failed_indexes) if accounting.per_index(job) else None,
-            start_time=started,
-        )
-
-    def _with_conditions(
-        self, job: Job, status: JobStatus, verdict: Verdict | None, later: Later, now: datetime
-    ) -> JobStatus:
-        if verdict is None:
-            return structs.replace(status, conditions=_suspension(job, status, now))
-        first, last = (SUCCESS_TARGET, COMPLETE) if verdict.succeeded else (FAILURE_TARGET, FAILED)
-        uncounted = status.uncounted_terminated_pods != _NOTHING or not later.is_empty
-        waiting = status.active or status.terminating or uncounted
-        decided = is_true(job.status.conditions, first)
-        condition = JobCondition(
-            type=last if decided and not waiting else first,
-            status="True",
-            reason=verdict.reason,
-            message=verdict.message,
-            last_probe_time=clock.seconds_precision(now),
-        )
-        if is_true(status.conditions, condition.type):
-            return status
-        status = structs.replace(status, conditions=with_condition(status.conditions, condition, now))
-        if condition.type == COMPLETE:
-            return structs.replace(status, completion_time=clock.seconds_precision(now))
-        return status
-
     def _tell(self, job: Job, status: JobStatus) -> None:
         """Events for the conditions that are new."""
         for condition in status.conditions:
             before = find(job.status.conditions, condition.type)
             if before is not None and before.status == condition.status:
                 continue
-            if condition.type == COMPLETE:
+            if condition.type == job_status.COMPLETE:
                 if job.spec.completions is not None and (status.succeeded or 0) > job.spec.completions:
                     self._recorder.event(job, "Warning", "TooManySucceededPods", TOO_MANY_SUCCEEDED)
                 self._recorder.event(job, "Normal", "Completed", "Job completed")
-            elif condition.type == FAILED:
+                self._metrics.record_end(job, condition)
+            elif condition.type == job_status.FAILED:
                 self._recorder.event(job, "Warning", condition.reason or "", condition.message or "")
-            elif condition.type == SUSPENDED:
+                self._metrics.record_end(job, condition)
+            elif condition.type == job_status.SUSPENDED:
                 word = "Suspended" if condition.status == "True" else "Resumed"
                 self._recorder.event(job, "Normal", word, condition.message or "")
 
 
-_NOTHING = UncountedTerminatedPods()
+class _Run(Struct, frozen=True):
+    """The result of a run: what was done, the seconds until the next one, and what went wrong."""
+
+    action: str
+    wait: float | None
+    failure: Exception | None = None
 
 
-def _suspension(job: Job, status: JobStatus, now: datetime) -> tuple[JobCondition, ...]:
-    """Return the condition that says whether the job is suspended; none for one that never was."""
-    if job.spec.suspend:
-        wanted, reason, message = "True", "JobSuspended", "Job suspended"
-    elif find(status.conditions, SUSPENDED) is not None:
-        wanted, reason, message = "False", "JobResumed", "Job resumed"
-    else:
-        return status.conditions
-    present = find(status.conditions, SUSPENDED)
-    if present is not None and present.status == wanted:
-        return status.conditions
-    condition = JobCondition(
-        type=SUSPENDED,
-        status=wanted,
-        reason=reason,
-        message=message,
-        last_probe_time=clock.seconds_precision(now),
-    )
-    return with_condition(status.conditions, condition, now)
+def _action(step: Step) -> str:
+    if step.delete:
+        return metrics.DELETED
+    return metrics.CREATED if step.create or step.wait is not None else metrics.TRACKING
+
+
+def _is_external(job: Job) -> bool:
+    """Return whether another controller manages the job."""
+    return job.spec.managed_by not in (None, "", CONTROLLER_NAME)

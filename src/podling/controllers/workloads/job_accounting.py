@@ -10,52 +10,28 @@ Upstream: ``pkg/controller/job/job_controller.go``.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 
 import msgspec
 from msgspec import Struct
 
 from podling.api.batch_v1 import Job, UncountedTerminatedPods
 from podling.api.core_v1 import Pod
-from podling.controllers.workloads.job_failures import FAIL_INDEX, FAIL_JOB, IGNORE, match
-from podling.controllers.workloads.job_indexes import Indexes, index_of
-from podling.machinery.moments import shifted
-from podling.machinery.numbers import natural
-from podling.machinery.pods import condition
+from podling.controllers.workloads.job_failures import IGNORE, match
+from podling.controllers.workloads.job_indexes import Indexes
+from podling.controllers.workloads.job_pod_rules import (
+    delayed_pods,
+    has_failed,
+    is_indexed,
+    newly_failed,
+    per_index,
+    tracked,
+    valid_index,
+)
 
-FINALIZER = "batch.kubernetes.io/job-tracking"
-INDEX_FAILURES = "batch.kubernetes.io/job-index-failure-count"
-INDEX_IGNORED = "batch.kubernetes.io/job-index-ignored-failure-count"
 UNCOUNTED_MAX = 500
 """The number of ended pods that one step counts: their UIDs are in the status for a while."""
-
-
-def is_indexed(job: Job) -> bool:
-    return job.spec.completion_mode == "Indexed" and job.spec.completions is not None
-
-
-def per_index(job: Job) -> bool:
-    """Return whether failures are counted for each index on its own."""
-    return is_indexed(job) and job.spec.backoff_limit_per_index is not None
-
-
-def replaces_failed_only(job: Job) -> bool:
-    """Return whether a pod that is being deleted counts only once it has ended."""
-    return job.spec.pod_replacement_policy == "Failed" or job.spec.pod_failure_policy is not None
-
-
-def has_failed(job: Job, pod: Pod) -> bool:
-    if pod.status.phase == "Failed":
-        return True
-    if replaces_failed_only(job):
-        return False
-    return pod.metadata.deletion_timestamp is not None and pod.status.phase != "Succeeded"
-
-
-def tracked(pod: Pod) -> bool:
-    return FINALIZER in pod.metadata.finalizers
 
 
 class Account(Struct, frozen=True):
@@ -69,9 +45,10 @@ class Account(Struct, frozen=True):
     release: tuple[Pod, ...]
     new_successes: tuple[Pod, ...]
     new_failures: tuple[Pod, ...]
-    fail_job: str = ""
-    """Why the pod failure policy fails the job; empty if it does not."""
-
+    ignored: tuple[Pod, ...] = ()
+    """New failures that the pod failure policy ignores."""
+    delayed: int = 0
+    """New failures that are counted once their indexes have a new pod."""
     later: Later = msgspec.field(default_factory=lambda: Later())
 
     @property
@@ -81,15 +58,11 @@ class Account(Struct, frozen=True):
 
     @property
     def all_failed(self) -> int:
-        return self.failed + len(self.uncounted.failed) + self.later.failed
+        return self.failed + len(self.uncounted.failed) + self.delayed + self.later.failed
 
     @property
     def all_completed_indexes(self) -> Indexes:
         return self.completed_indexes | self.later.completed_indexes
-
-    @property
-    def all_failed_indexes(self) -> Indexes:
-        return self.failed_indexes | self.later.failed_indexes
 
 
 class Later(Struct, frozen=True):
@@ -98,7 +71,6 @@ class Later(Struct, frozen=True):
     succeeded: int = 0
     failed: int = 0
     completed_indexes: Indexes = msgspec.field(default_factory=Indexes)
-    failed_indexes: Indexes = msgspec.field(default_factory=Indexes)
 
     @property
     def is_empty(self) -> bool:
@@ -110,6 +82,7 @@ class _Ledger:
     """``account`` in the making."""
 
     job: Job
+    ended: bool | None
     succeeded: int
     failed: int
     uncounted_succeeded: list[str]
@@ -122,15 +95,36 @@ class _Ledger:
     release: list[Pod] = field(default_factory=list)
     new_successes: list[Pod] = field(default_factory=list)
     new_failures: list[Pod] = field(default_factory=list)
-    fail_job: str = ""
+    ignored: list[Pod] = field(default_factory=list)
+    delayed: int = 0
 
-    def take_success(self, pod: Pod) -> None:
+    @property
+    def taken(self) -> int:
+        """The number of pods that the status will name."""
+        return len(self.new_completed) + len(self.uncounted_succeeded) + len(self.uncounted_failed)
+
+    def take(self, pod: Pod, kept: set[str]) -> None:
+        """Take in a pod that is not in the status yet, if it has ended or the job is over."""
+        over = self.ended is not None or self.job.metadata.deletion_timestamp is not None
+        if pod.status.phase == "Succeeded":
+            self._take_success(pod)
+        elif has_failed(self.job, pod):
+            if pod.metadata.uid in kept and not over:
+                self._delay(pod)
+            else:
+                self._take_failure(pod)
+        elif self.ended is False:  # of a failed job every pod has failed
+            self._take_failure(pod)
+        elif over:
+            self.release.append(pod)
+
+    def _take_success(self, pod: Pod) -> None:
         if not is_indexed(self.job):
             self.uncounted_succeeded.append(pod.metadata.uid or "")
             self.new_successes.append(pod)
             return
-        index = index_of(pod)
-        if index is None or index >= (self.job.spec.completions or 0) or self._has_failed(index):
+        index = valid_index(self.job, pod)
+        if index is None or self._has_failed(index):
             self.release.append(pod)
         elif index in self.completed:
             self.release.append(pod)  # written already: nothing is lost
@@ -141,36 +135,35 @@ class _Ledger:
     def _has_failed(self, index: int) -> bool:
         return index in self.failed_indexes or index in self.new_failed_indexes
 
-    @property
-    def taken(self) -> int:
-        """The number of pods that the status will name."""
-        return len(self.new_completed) + len(self.uncounted_succeeded) + len(self.uncounted_failed)
-
-    def take_failure(self, pod: Pod) -> None:
-        found = match(self.job.spec.pod_failure_policy, pod)
-        if found.action == FAIL_JOB:
-            self.fail_job = self.fail_job or found.message
-        if found.action == IGNORE and not per_index(self.job):
+    def _take_failure(self, pod: Pod) -> None:
+        if is_indexed(self.job) and valid_index(self.job, pod) is None:
             self.release.append(pod)
             return
         self.new_failures.append(pod)
-        if found.action == IGNORE:
+        if match(self.job.spec.pod_failure_policy, pod).action == IGNORE:
+            self.ignored.append(pod)
+            self.release.append(pod)
             return
         self.uncounted_failed.append(pod.metadata.uid or "")
-        index = index_of(pod)
-        if not per_index(self.job) or index is None or index in self.completed or index in self.new_completed:
-            return
-        limit = self.job.spec.backoff_limit_per_index or 0
-        if found.action == FAIL_INDEX or failure_count(pod) + 1 > limit:
-            self.new_failed_indexes.add(index)
+
+    def _delay(self, pod: Pod) -> None:
+        """Leave a pod uncounted until its successor remembers how often the index failed."""
+        self.new_failures.append(pod)
+        if match(self.job.spec.pod_failure_policy, pod).action != IGNORE:
+            self.delayed += 1
 
 
-def account(job: Job, pods: Sequence[Pod]) -> Account:
-    """Return one step of counting. It takes in a bounded number of pods; the others are counted ``later``."""
-    whole = _count(job, pods, None)
+def account(job: Job, pods: Sequence[Pod], ended: bool | None = None) -> Account:
+    """Return one step of counting. It takes in a bounded number of pods; the others are counted ``later``.
+
+    Args:
+        ended: the job is over, and has succeeded or not. Then its running pods are let go of: those of a job
+            that failed count as failures.
+    """
+    whole = _count(job, pods, None, ended)
     if whole.taken <= UNCOUNTED_MAX:
         return _account(job, whole, Later())
-    step = _count(job, pods, UNCOUNTED_MAX)
+    step = _count(job, pods, UNCOUNTED_MAX, ended)
     later = Later(
         len(whole.uncounted_succeeded)
         - len(step.uncounted_succeeded)
@@ -178,19 +171,18 @@ def account(job: Job, pods: Sequence[Pod]) -> Account:
         - len(step.new_completed),
         len(whole.uncounted_failed) - len(step.uncounted_failed),
         Indexes.of(whole.new_completed - step.new_completed),
-        Indexes.of(whole.new_failed_indexes - step.new_failed_indexes),
     )
-    step.fail_job = whole.fail_job
     return _account(job, step, later)
 
 
-def _count(job: Job, pods: Sequence[Pod], most: int | None) -> _Ledger:
+def _count(job: Job, pods: Sequence[Pod], most: int | None, ended: bool | None) -> _Ledger:
     """Take in the ended pods, ``most`` of them if that is given."""
     status, completions = job.status, job.spec.completions or 0
     stored = status.uncounted_terminated_pods or UncountedTerminatedPods()
     held = {pod.metadata.uid: pod for pod in pods if tracked(pod)}
     ledger = _Ledger(
         job,
+        ended,
         (status.succeeded or 0) + sum(uid not in held for uid in stored.succeeded),
         (status.failed or 0) + sum(uid not in held for uid in stored.failed),
         [uid for uid in stored.succeeded if uid in held],
@@ -198,18 +190,15 @@ def _count(job: Job, pods: Sequence[Pod], most: int | None) -> _Ledger:
         Indexes.parse(status.completed_indexes, completions),
         Indexes.parse(status.failed_indexes, completions) if per_index(job) else Indexes(),
     )
-    kept = _last_failures(job, pods)
+    ledger.new_failed_indexes = newly_failed(job, held.values(), ledger.completed)
+    delayed = delayed_pods(job, pods, ledger.new_failed_indexes)
+    kept = {pod.metadata.uid or "" for pod in delayed.values()}
     written = {*stored.succeeded, *stored.failed}
     for uid, pod in held.items():
         if uid in written:
-            if uid not in kept:
-                ledger.release.append(pod)
-        elif most is not None and ledger.taken >= most:
-            continue
-        elif pod.status.phase == "Succeeded":
-            ledger.take_success(pod)
-        elif has_failed(job, pod):
-            ledger.take_failure(pod)
+            ledger.release.append(pod)
+        elif most is None or ledger.taken < most:
+            ledger.take(pod, kept)
     return ledger
 
 
@@ -226,83 +215,7 @@ def _account(job: Job, ledger: _Ledger, later: Later) -> Account:
         tuple(ledger.release),
         tuple(ledger.new_successes),
         tuple(ledger.new_failures),
-        ledger.fail_job,
+        tuple(ledger.ignored),
+        ledger.delayed,
         later,
     )
-
-
-def _last_failures(job: Job, pods: Iterable[Pod]) -> set[str]:
-    """Return the failed pods that alone remember how often their index failed, until a successor does."""
-    if not per_index(job):
-        return set()
-    last: dict[int, Pod] = {}
-    for pod in sorted(pods, key=_by_failures):
-        index = index_of(pod)
-        if index is not None:
-            last[index] = pod
-    done = Indexes.parse(job.status.failed_indexes, job.spec.completions or 0)
-    done |= Indexes.parse(job.status.completed_indexes, job.spec.completions or 0)
-    return {
-        pod.metadata.uid or "" for index, pod in last.items() if index not in done and has_failed(job, pod)
-    }
-
-
-def _by_failures(pod: Pod) -> int:
-    return failure_count(pod) + ignored_count(pod)
-
-
-def failure_count(pod: Pod) -> int:
-    """Return the number of failures of the pod's index before this pod."""
-    return _number(pod, INDEX_FAILURES)
-
-
-def ignored_count(pod: Pod) -> int:
-    return _number(pod, INDEX_IGNORED)
-
-
-def _number(pod: Pod, annotation: str) -> int:
-    return natural(pod.metadata.annotations.get(annotation, "")) or 0
-
-
-def by_index(pods: Iterable[Pod]) -> dict[int, list[Pod]]:
-    found: dict[int, list[Pod]] = {}
-    for pod in pods:
-        if (index := index_of(pod)) is not None:
-            found.setdefault(index, []).append(pod)
-    return found
-
-
-def index_history(job: Job, pods: Iterable[Pod]) -> tuple[int, int, datetime | None]:
-    """Return how often an index, whose pods these are, failed, how often that was ignored, and when it last
-    did."""
-    failed = [pod for pod in pods if has_failed(job, pod)]
-    if not failed:
-        return 0, 0, None
-    last = max(failed, key=_by_failures)
-    ignored = match(job.spec.pod_failure_policy, last).action == IGNORE
-    return (
-        failure_count(last) + (not ignored),
-        ignored_count(last) + ignored,
-        max(map(finished_at, failed)),
-    )
-
-
-def finished_at(pod: Pod) -> datetime:
-    """Return the time when the pod ended, as far as known."""
-    ends = [
-        status.state.terminated.finished_at
-        for status in pod.status.container_statuses
-        if status.state.terminated is not None
-    ]
-    known = [end for end in ends if end is not None]
-    if known and len(known) == len(pod.status.container_statuses):
-        return max(known)
-    ready = condition(pod, "Ready")
-    if ready is not None and ready.status == "False" and ready.last_transition_time is not None:
-        return ready.last_transition_time
-    asked = pod.metadata.deletion_timestamp
-    if asked is not None:
-        return shifted(asked, -(pod.metadata.deletion_grace_period_seconds or 0))
-    created = pod.metadata.creation_timestamp
-    assert created is not None, "the API server gives every object its time of creation"
-    return created

@@ -21,7 +21,7 @@ COUNT = "Count"
 
 
 class Match(Struct, frozen=True):
-    """The first rule that matches a failed pod; ``message``: the reason, for FailJob."""
+    """The action of the first rule that matches a failed pod, and how; without one the failure counts."""
 
     action: str = COUNT
     message: str = ""
@@ -45,8 +45,8 @@ def _matches(rule: PodFailurePolicyRule, number: int, pod: Pod) -> str | None:
         container, code = found
         what = f"Container {container} for pod {name} failed with exit code {code}"
         return f"{what} matching {rule.action} rule at index {number}"
-    for pattern in rule.on_pod_conditions:
-        for condition in pod.status.conditions:
+    for condition in pod.status.conditions:
+        for pattern in rule.on_pod_conditions:
             if condition.type == pattern.type and condition.status == (pattern.status or "True"):
                 return (
                     f"Pod {name} has condition {pattern.type} matching {rule.action} rule at index {number}"

@@ -115,13 +115,16 @@ def _text(first: int, last: int) -> str:
 
 
 def rule_met(rules: Iterable[SuccessPolicyRule], succeeded: Indexes, completions: int) -> int | None:
-    """Return the number of the first success rule that these indexes meet, or None."""
+    """Return the number of the first success rule that these indexes meet, or None; none meets no index."""
+    if not len(succeeded):
+        return None
     for number, rule in enumerate(rules):
-        wanted = Indexes.parse(rule.succeeded_indexes, completions) if rule.succeeded_indexes else None
+        named = rule.succeeded_indexes is not None
+        wanted = Indexes.parse(rule.succeeded_indexes, completions) if named else None
         counting = succeeded & wanted if wanted is not None else succeeded
         if rule.succeeded_count is not None:
             if len(counting) >= rule.succeeded_count:
                 return number
-        elif wanted is not None and counting == wanted:
+        elif wanted is not None and len(wanted) and counting == wanted:
             return number
     return None

@@ -7,19 +7,21 @@ from msgspec import structs
 from podling.api.batch_v1 import Job
 from podling.api.core_v1 import Container, EnvVar, EnvVarSource, ObjectFieldSelector, Pod
 from podling.client.base import Client
-from podling.controllers.workloads.job_accounting import (
+from podling.controllers.workloads.job_indexes import INDEX
+from podling.controllers.workloads.job_pod_rules import (
     FINALIZER,
     INDEX_FAILURES,
     INDEX_IGNORED,
     per_index,
     tracked,
 )
-from podling.controllers.workloads.job_indexes import INDEX
 from podling.controllers.workloads.pod_control import pod_from_template
 from podling.machinery.errors import unless_gone
 
 INDEX_VARIABLE = "JOB_COMPLETION_INDEX"
 HOST_NAME_LENGTH_MAX = 63
+GENERATED_PREFIX_LENGTH_MAX = 58
+"""The API server cuts longer ones, and with them the index."""
 
 
 def template_pod(job: Job, index: int | None, *, failures: int, ignored: int) -> Pod:
@@ -28,7 +30,9 @@ def template_pod(job: Job, index: int | None, *, failures: int, ignored: int) ->
     ``failures`` and ``ignored``: how often the index failed before.
     """
     pod = pod_from_template(job.spec.template, job)
-    metadata = structs.replace(pod.metadata, finalizers=(*pod.metadata.finalizers, FINALIZER))
+    metadata = structs.replace(
+        pod.metadata, finalizers=tuple(dict.fromkeys((*pod.metadata.finalizers, FINALIZER)))
+    )
     if index is None:
         return structs.replace(pod, metadata=metadata)
     annotations = {**metadata.annotations, INDEX: str(index)}
@@ -37,11 +41,12 @@ def template_pod(job: Job, index: int | None, *, failures: int, ignored: int) ->
         if ignored:
             annotations[INDEX_IGNORED] = str(ignored)
     name = f"{job.metadata.name}-{index}"
+    suffix = f"-{index}-"
     metadata = structs.replace(
         metadata,
         annotations=annotations,
         labels={**metadata.labels, INDEX: str(index)},
-        generate_name=f"{name}-",
+        generate_name=(job.metadata.name or "")[: GENERATED_PREFIX_LENGTH_MAX - len(suffix)] + suffix,
     )
     spec = structs.replace(
         pod.spec,

@@ -9,17 +9,21 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from podling.api.batch_v1 import Job
 from podling.api.core_v1 import Pod
-from podling.controllers.workloads.job_accounting import (
-    Account,
+from podling.controllers.workloads.job_accounting import Account
+from podling.controllers.workloads.job_indexes import Indexes, index_of, rule_met
+from podling.controllers.workloads.job_pod_rules import (
+    fail_message,
+    failure_count,
     finished_at,
+    ignored_count,
     is_indexed,
     per_index,
     replaces_failed_only,
 )
-from podling.controllers.workloads.job_indexes import Indexes, index_of, rule_met
 
 PODS_PER_STEP_MAX = 500
 BACKOFF_SECONDS_INITIAL = 10.0
@@ -37,13 +41,14 @@ class Step(Struct, frozen=True):
 
 
 def next_step(
-    job: Job, active: Sequence[Pod], ordered: Sequence[Pod], accounted: Account, terminating: int
+    job: Job, active: Sequence[Pod], ordered: Sequence[Pod], accounted: Account, terminating: Sequence[Pod]
 ) -> Step:
     """Return the creations and deletions towards the desired number of active pods, without back-off.
 
     Args:
         ordered: the active pods, those to give up first coming first.
-        terminating: pods that are being deleted and have not ended.
+        terminating: pods that are being deleted and have not ended. They count only if failed pods alone are
+            replaced.
     """
     if job.spec.suspend:
         return Step(delete=tuple(active))
@@ -52,33 +57,33 @@ def next_step(
     if completions is None:
         want = len(active) if accounted.all_succeeded else parallelism
     else:
-        left = completions - accounted.all_succeeded - len(accounted.all_failed_indexes)
+        left = completions - accounted.all_succeeded - len(accounted.failed_indexes)
         want = max(0, min(left, parallelism))
-    doomed = _to_remove(job, ordered, accounted, max(0, len(active) - want))
+    doomed = to_remove(job, ordered, max(0, len(active) - want))
     if doomed:
         return Step(delete=tuple(doomed[:PODS_PER_STEP_MAX]))
-    missing = want - len(active) - (terminating if replaces_failed_only(job) else 0)
+    waited_for = terminating if replaces_failed_only(job) else ()
+    missing = want - len(active) - len(waited_for)
     if missing <= 0:
         return Step()
     missing = min(missing, PODS_PER_STEP_MAX)
     if not is_indexed(job):
         return Step(create=missing)
-    taken = Indexes.of(index for pod in active if (index := index_of(pod)) is not None)
-    taken = taken | accounted.all_completed_indexes | accounted.all_failed_indexes
+    taken = Indexes.of(index for pod in (*active, *waited_for) if (index := index_of(pod)) is not None)
+    taken = taken | accounted.all_completed_indexes | accounted.failed_indexes
     indexes = taken.free(missing, completions or 0)
     return Step(create=len(indexes), indexes=tuple(indexes))
 
 
-def _to_remove(job: Job, ordered: Sequence[Pod], accounted: Account, surplus: int) -> list[Pod]:
-    """Pods without a place first (no index, one too high, done, or taken already), then the cheapest."""
+def to_remove(job: Job, ordered: Sequence[Pod], surplus: int) -> list[Pod]:
+    """Return pods without a place (no index, one too high, or taken already), then the cheapest."""
     if not is_indexed(job):
         return list(ordered[:surplus])
-    done = accounted.all_completed_indexes | accounted.all_failed_indexes
     misplaced: list[Pod] = []
     placed: dict[int, Pod] = {}
     for pod in reversed(ordered):  # of several pods for one index the one that ranks last for deletion stays
         index = index_of(pod)
-        if index is None or index >= (job.spec.completions or 0) or index in done or index in placed:
+        if index is None or index >= (job.spec.completions or 0) or index in placed:
             misplaced.append(pod)
         else:
             placed[index] = pod
@@ -97,10 +102,11 @@ class Verdict(Struct, frozen=True):
     message: str
 
 
-def failure(job: Job, pods: Iterable[Pod], accounted: Account, now: datetime) -> Verdict | None:
+def failure(job: Job, pods: Sequence[Pod], accounted: Account, now: datetime) -> Verdict | None:
     """Return the verdict that the Job has failed; None if it has not."""
-    if accounted.fail_job:
-        return Verdict(False, "PodFailurePolicy", accounted.fail_job)
+    message = fail_message(job, pods)
+    if message:
+        return Verdict(False, "PodFailurePolicy", message)
     limit = job.spec.backoff_limit if job.spec.backoff_limit is not None else 6
     exceeded = Verdict(False, "BackoffLimitExceeded", "Job has reached the specified backoff limit")
     if accounted.all_failed > limit and not (per_index(job) and job.spec.backoff_limit is None):
@@ -126,7 +132,7 @@ def _restarted_too_often(job: Job, pods: Iterable[Pod], limit: int) -> bool:
 
 
 def _indexes_failed(job: Job, accounted: Account) -> Verdict | None:
-    limit, failed = job.spec.max_failed_indexes, len(accounted.all_failed_indexes)
+    limit, failed = job.spec.max_failed_indexes, len(accounted.failed_indexes)
     if limit is not None and failed > limit:
         message = "Job has exceeded the specified maximal number of failed indexes"
         return Verdict(False, "MaxFailedIndexesExceeded", message)
@@ -173,19 +179,33 @@ def completion(job: Job, accounted: Account, active: int) -> Verdict | None:
 
 
 class Backoff(Struct, frozen=True):
-    """Failures in a row since the last success, and when the last one was."""
+    """Failures in a row since the last success, and when the last one was.
+
+    ``noted``: pods (UIDs) among these failures that no status names: the pod failure policy ignores them.
+    """
 
     failures: int = 0
     last: datetime | None = None
+    noted: frozenset[str] = frozenset()
 
 
 def after(backoff: Backoff, accounted: Account) -> Backoff:
-    """``backoff`` after the pods that ended since."""
-    ended = [(finished_at(pod), True) for pod in accounted.new_failures]
-    ended += [(finished_at(pod), False) for pod in accounted.new_successes]
-    for moment, bad in sorted(ended):
-        backoff = Backoff(backoff.failures + 1, moment) if bad else Backoff()
-    return backoff
+    """``backoff`` after the pods that ended since. A success ends the row, with failures at the same time."""
+    ended = [
+        (finished_at(pod), False) for pod in accounted.new_failures if pod.metadata.uid not in backoff.noted
+    ]
+    ended += [(finished_at(pod), True) for pod in accounted.new_successes]
+    for moment, good in sorted(ended):
+        backoff = Backoff() if good else Backoff(backoff.failures + 1, moment)
+    noted = frozenset(pod.metadata.uid or "" for pod in accounted.ignored)
+    return replace(backoff, noted=noted)
+
+
+def index_backoff_seconds(last: Pod | None, now: datetime) -> float:
+    """Return the time to wait before the next pod of an index, of which ``last`` was the last to fail."""
+    if last is None:
+        return 0.0
+    return backoff_seconds(Backoff(failure_count(last) + ignored_count(last) + 1, finished_at(last)), now)
 
 
 def backoff_seconds(backoff: Backoff, now: datetime) -> float:

@@ -18,12 +18,12 @@ from podling.api.batch_v1 import (
     SuccessPolicy,
     SuccessPolicyRule,
 )
-from podling.api.core_v1 import Pod
+from podling.api.core_v1 import Binding, ObjectReference, Pod
 from podling.api.meta_v1 import ObjectMeta
 from podling.controllers.controller_manager import ControllerManager
 from podling.controllers.workloads.job import JobController
-from podling.controllers.workloads.job_accounting import FINALIZER
 from podling.controllers.workloads.job_indexes import INDEX, Indexes, rule_met
+from podling.controllers.workloads.job_pod_rules import FINALIZER
 from podling.machinery.conditions import find
 from podling.testing import ControlPlane
 from tests.support.control_loops import running, told
@@ -302,6 +302,54 @@ async def test_a_failure_policy_ends_or_forgives(cluster: ControlPlane) -> None:
         f"Container main for pod default/{second.metadata.name} failed with exit code 42 "
         "matching FailJob rule at index 0"
     )
+
+
+@pytest.mark.usefixtures("manager")
+async def test_pods_that_a_success_policy_ends_have_not_failed(cluster: ControlPlane) -> None:
+    policy = SuccessPolicy(rules=(SuccessPolicyRule(succeeded_indexes="0"),))
+    spec: dict[str, Any] = {"completion_mode": "Indexed", "completions": 3, "parallelism": 3}
+    await start(cluster, job(success_policy=policy, **spec))
+    made = await pods(cluster)
+    for each in made:  # they take their time to end
+        name = each.metadata.name or ""
+        binding = Binding(metadata=ObjectMeta(name=name), target=ObjectReference(kind="Node", name="node"))
+        await cluster.client.create_subresource(Pod, name, "binding", binding, "default")
+    await end(cluster, next(each for each in made if each.metadata.annotations[INDEX] == "0"))
+    held = await current(cluster)
+    assert (held.status.succeeded, held.status.failed, held.status.terminating) == (1, 0, 2)
+    assert conditions(held) == [("SuccessCriteriaMet", "SuccessPolicy")]
+    assert all(each.metadata.finalizers == () for each in await pods(cluster))
+
+
+@pytest.mark.usefixtures("manager")
+async def test_deadline_ends_a_job_whose_index_waits_for_its_back_off(cluster: ControlPlane) -> None:
+    spec: dict[str, Any] = {"completion_mode": "Indexed", "completions": 1, "active_deadline_seconds": 30}
+    await start(cluster, job(backoff_limit_per_index=5, **spec))
+    for wait in (12, 1):
+        await end(cluster, *await pods(cluster), code=1, wait=wait)
+    held = await current(cluster)
+    uncounted = held.status.uncounted_terminated_pods
+    assert (held.status.failed, uncounted and uncounted.failed) == (1, ())
+    await cluster.advance(seconds=20)
+    held = await current(cluster)
+    assert conditions(held) == [("FailureTarget", "DeadlineExceeded"), ("Failed", "DeadlineExceeded")]
+    assert held.status.failed == 2
+
+
+@pytest.mark.usefixtures("manager")
+async def test_adopted_pod_is_tracked_and_released_pod_is_not(cluster: ControlPlane) -> None:
+    await start(cluster, job(parallelism=1, completions=2))
+    (mine,) = await pods(cluster)
+    name = mine.metadata.name or ""
+    gone = {"metadata": {"labels": {"job": "other"}}}
+    await cluster.client.patch(Pod, name, gone, "default")
+    await cluster.advance(seconds=1)
+    released = await cluster.client.get(Pod, name, "default")
+    assert (released.metadata.finalizers, released.metadata.owner_references) == ((), ())
+    await cluster.client.patch(Pod, name, {"metadata": {"labels": {"job": "sum"}}}, "default")
+    await cluster.advance(seconds=1)
+    (adopted,) = await pods(cluster)
+    assert adopted.metadata.finalizers == (FINALIZER,)
 
 
 @pytest.mark.usefixtures("manager")

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from msgspec import structs
 
 from podling.api.batch_v1 import Job, JobSpec
 from podling.api.core_v1 import Container, EnvVar, PodSpec, PodTemplateSpec
 from podling.api.meta_v1 import ObjectMeta
+from podling.controllers.workloads.job_pod_rules import FINALIZER
 from podling.controllers.workloads.job_pods import template_pod
 
 INDEX = "batch.kubernetes.io/job-completion-index"
@@ -53,3 +55,24 @@ def test_back_off_per_index_counts_earlier_failures(ignored: int, count: str | N
     assert annotations["batch.kubernetes.io/job-index-failure-count"] == "1"
     found = annotations.get("batch.kubernetes.io/job-index-ignored-failure-count")
     assert found == count
+
+
+@pytest.mark.parametrize(
+    ("name", "prefix"),
+    [
+        ("sum", "sum-1-"),
+        ("j" * 55, "j" * 55 + "-1-"),
+        ("j" * 56, "j" * 55 + "-1-"),
+        ("j" * 70, "j" * 55 + "-1-"),
+    ],
+)
+def test_index_stays_in_the_generated_name(name: str, prefix: str) -> None:
+    assert template_pod(job(name), 1, failures=0, ignored=0).metadata.generate_name == prefix
+
+
+def test_finalizer_of_the_template_is_not_repeated() -> None:
+    wanted = job(mode="NonIndexed")
+    template = structs.replace(wanted.spec.template, metadata=ObjectMeta(finalizers=(FINALIZER, "other")))
+    wanted = structs.replace(wanted, spec=structs.replace(wanted.spec, template=template))
+    made = template_pod(wanted, None, failures=0, ignored=0)
+    assert made.metadata.finalizers == (FINALIZER, "other")
