@@ -24,6 +24,7 @@ from podling.controllers.refusals import is_namespace_terminating
 from podling.controllers.status_writes import write_status
 from podling.controllers.workloads import daemonset_rules as rules
 from podling.controllers.workloads import revisions as history
+from podling.controllers.workloads.daemonset_update_rules import update
 from podling.controllers.workloads.pod_control import PodControl, slow_start, together
 
 BURST = 250
@@ -32,11 +33,21 @@ FAILED_BACKOFF_SECONDS_MAX = 900.0
 
 
 class FailureBackoff:
-    """The back-off before a node's failed daemon pod is replaced: 1 s doubling to 15 min, reset after half an
-    hour without a failure."""
+    """The back-off before a node's failed daemon pod is replaced.
+
+    It is 1 s, doubles to 15 min, and is reset after half an hour without a failure and by a new generation of
+    the set.
+    """
 
     def __init__(self) -> None:
         self._last: dict[tuple[Key, str], tuple[float, float]] = {}  # delay and when it began
+        self._generations: dict[Key, int] = {}
+
+    def observe(self, key: Key, generation: int) -> None:
+        """Begin anew for a set of another generation."""
+        if self._generations.get(key, generation) != generation:
+            self.forget(key)
+        self._generations[key] = generation
 
     def seconds_left(self, key: Key, node: str, now: float) -> float:
         delay, since = self._last.get((key, node), (0.0, 0.0))
@@ -51,6 +62,7 @@ class FailureBackoff:
 
     def forget(self, key: Key) -> None:
         self._last = {which: value for which, value in self._last.items() if which[0] != key}
+        self._generations.pop(key, None)
 
 
 class DaemonSetController(Controller):
@@ -88,6 +100,9 @@ class DaemonSetController(Controller):
             self._pods.settled(key) and self._revisions.settled(key)
         ):
             return AwaitChange()
+        if daemon_set.metadata.deletion_timestamp is not None:
+            return AwaitChange()  # its revisions may be gone already: nothing can be said about its pods
+        self._backoff.observe(key, daemon_set.status.observed_generation or 0)
         claimed = await self._revisions.claim(daemon_set)
         revision, collisions = await self._keeper.ensure(
             daemon_set,
@@ -97,9 +112,7 @@ class DaemonSetController(Controller):
         )
         digest = revision.metadata.labels[history.REVISION_LABEL]
         pods, nodes, now = await self._pods.claim(daemon_set), self._nodes.values(), clock.now()
-        wait, failure = None, None
-        if daemon_set.metadata.deletion_timestamp is None:
-            wait, failure = await self._manage(daemon_set, pods, digest, now)
+        wait, failure = await self._manage(daemon_set, pods, digest, now)
         status = rules.status_of(daemon_set, nodes, rules.by_node(pods), digest, collisions, now)
         await self._write(daemon_set, status)
         await self._forget_history(daemon_set, claimed, revision, pods)
@@ -112,10 +125,10 @@ class DaemonSetController(Controller):
     ) -> tuple[float | None, Exception | None]:
         """Create and delete; returns when to look again, and what went wrong."""
         nodes, present = self._nodes.values(), rules.by_node(pods)
-        plan = rules.plan(daemon_set, nodes, present, digest)
+        plan = rules.plan(daemon_set, nodes, present, digest, now)
         wait = self._take_out_ended(daemon_set, plan)
         if not plan.create and not plan.delete:
-            plan = rules.update(daemon_set, nodes, present, digest, now)
+            plan = update(daemon_set, nodes, present, digest, now)
         failure = await self._create(daemon_set, plan.create[:BURST], digest)
         failure = await self._delete(daemon_set, plan.delete[:BURST]) or failure
         available = seconds_to_next_available(pods, daemon_set.spec.min_ready_seconds or 0, now)
@@ -170,7 +183,7 @@ class DaemonSetController(Controller):
     ) -> None:
         digests = {pod.metadata.labels.get(history.REVISION_LABEL) for pod in pods}
         labelled = ((each, each.metadata.labels.get(history.REVISION_LABEL)) for each in claimed)
-        live = [each.metadata.name for each, digest in labelled if digest in digests]
-        names = [revision.metadata.name or "", *(name or "" for name in live)]
-        doomed = history.surplus(claimed, names, daemon_set.spec.revision_history_limit)
+        live = {each.metadata.name or "" for each, digest in labelled if digest in digests}
+        old = [each for each in claimed if each.metadata.name != revision.metadata.name]
+        doomed = rules.surplus_revisions(old, live, daemon_set.spec.revision_history_limit)
         await self._keeper.forget(key_of(daemon_set), doomed)

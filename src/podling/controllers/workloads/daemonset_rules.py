@@ -1,21 +1,20 @@
 """The nodes that run a DaemonSet's pod, and the pods to create, delete and replace. Pure.
 
 A node runs the pod if it matches the pod's node selector and required affinity, and the pod tolerates its
-taints; a pod that is there already may stay as long as it tolerates the NoExecute ones. Updates replace old
-pods within ``maxUnavailable``, or first put new ones beside them within ``maxSurge``.
+taints; a pod that is there already may stay as long as it tolerates the NoExecute ones.
 
-Upstream: ``daemon_controller.go`` and ``update.go`` in ``pkg/controller/daemon``.
+Upstream: ``daemon_controller.go`` in ``pkg/controller/daemon``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
 from msgspec import Struct, structs
 
-from podling.api.apps_v1 import DaemonSet, DaemonSetStatus
+from podling.api.apps_v1 import ControllerRevision, DaemonSet, DaemonSetStatus
 from podling.api.core_v1 import (
     Affinity,
     Node,
@@ -33,7 +32,7 @@ from podling.controllers.nodes.node_matching import NODE_NAME_FIELD, selects_nod
 from podling.controllers.pod_state import is_available
 from podling.controllers.workloads.int_or_percent import scaled
 from podling.controllers.workloads.pod_control import pod_from_template
-from podling.controllers.workloads.revisions import REVISION_LABEL
+from podling.controllers.workloads.revisions import REVISION_LABEL, by_number
 from podling.machinery.pods import TEMPLATE_GENERATION, is_ready, is_terminal
 
 _TOLERATED = (
@@ -135,11 +134,15 @@ class Plan:
 
 
 def by_node(pods: Sequence[Pod]) -> dict[str, list[Pod]]:
-    """Return pods by node, bound ones first, then by age; what is being deleted and has ended is left out."""
+    """Return pods by node, bound ones first, then by age.
+
+    Pods that are being deleted and have ended are left out, and pods that are meant for no node.
+    """
     found: dict[str, list[Pod]] = {}
     for pod in sorted(pods, key=lambda pod: (not pod.spec.node_name, _age(pod))):
-        if pod.metadata.deletion_timestamp is None or not is_terminal(pod):
-            found.setdefault(node_of(pod), []).append(pod)
+        node = node_of(pod)
+        if node and (pod.metadata.deletion_timestamp is None or not is_terminal(pod)):
+            found.setdefault(node, []).append(pod)
     return found
 
 
@@ -149,31 +152,39 @@ def _age(pod: Pod) -> tuple[datetime, str]:
     return created, pod.metadata.name or ""
 
 
-def plan(daemon_set: DaemonSet, nodes: Sequence[Node], pods: Mapping[str, list[Pod]], revision: str) -> Plan:
+def plan(
+    daemon_set: DaemonSet, nodes: Sequence[Node], pods: Mapping[str, list[Pod]], revision: str, now: datetime
+) -> Plan:
     """Return the creations and deletions for every node; updates are not considered."""
     result = Plan()
     for node in nodes:
         name = node.metadata.name or ""
-        _plan_node(daemon_set, belongs(daemon_set, node), name, pods.get(name, []), revision, result)
+        _plan_node(daemon_set, belongs(daemon_set, node), name, pods.get(name, []), result, revision, now)
     known = {node.metadata.name for node in nodes}
     for name, present in pods.items():
         if name not in known:  # what was never bound goes with its node; the rest is pod collection's
-            result.delete += [pod for pod in present if not pod.spec.node_name and not _deleting(pod)]
+            result.delete += [pod for pod in present if not pod.spec.node_name and not is_deleting(pod)]
     return result
 
 
 def _plan_node(
-    daemon_set: DaemonSet, should: Belongs, node: str, present: list[Pod], revision: str, result: Plan
+    daemon_set: DaemonSet,
+    should: Belongs,
+    node: str,
+    present: list[Pod],
+    result: Plan,
+    revision: str,
+    now: datetime,
 ) -> None:
     if not should.stay:
-        result.delete += [pod for pod in present if not _deleting(pod)]
+        result.delete += [pod for pod in present if not is_deleting(pod)]
         return
     if should.run and not present:
         result.create.append(node)
         return
     living: list[Pod] = []
     for pod in present:
-        if _deleting(pod):
+        if is_deleting(pod):
             continue
         if pod.status.phase == "Failed":
             result.failed.append(pod)
@@ -187,23 +198,30 @@ def _plan_node(
     if not living and should.run:
         result.create.append(node)
         return
-    # During a surge an old and a new pod may stand side by side; of each kind the oldest stays. An old pod
-    # that is not ready is of no use once there is a new one.
-    old = [pod for pod in living if not is_updated(pod, revision)]
-    new = [pod for pod in living if is_updated(pod, revision)]
-    useless = old[:1] if old and new and not is_ready(old[0]) else []
-    result.delete += [*old[1:], *new[1:], *useless]
+    # During a surge an old and a new pod may stand side by side; of each kind the oldest stays. The old one
+    # is of no use once it is not ready any more, or the new one is available.
+    old = [pod for pod in living if not has_revision(pod, revision)]
+    new = [pod for pod in living if has_revision(pod, revision)]
+    least = daemon_set.spec.min_ready_seconds or 0
+    replaced = old and new and (not is_ready(old[0]) or is_available(new[0], least, now))
+    result.delete += [*old[1:], *new[1:], *(old[:1] if replaced else [])]
 
 
-def _deleting(pod: Pod) -> bool:
+def is_deleting(pod: Pod) -> bool:
     return pod.metadata.deletion_timestamp is not None
 
 
-def is_updated(pod: Pod, revision: str) -> bool:
+def has_revision(pod: Pod, revision: str) -> bool:
     return pod.metadata.labels.get(REVISION_LABEL) == revision
 
 
-# Updates
+def is_updated(daemon_set: DaemonSet, pod: Pod, revision: str) -> bool:
+    """Return whether the pod is of the present template, by its revision or by the template's generation."""
+    generation = daemon_set.metadata.annotations.get(TEMPLATE_GENERATION)
+    labels = pod.metadata.labels
+    return has_revision(pod, revision) or (
+        generation is not None and labels.get(GENERATION_LABEL) == generation
+    )
 
 
 def max_surge(daemon_set: DaemonSet, wanted: int) -> int:
@@ -211,78 +229,6 @@ def max_surge(daemon_set: DaemonSet, wanted: int) -> int:
     if daemon_set.spec.update_strategy.type == "OnDelete" or rolling is None:
         return 0
     return scaled(rolling.max_surge, wanted, round_up=True)
-
-
-def max_unavailable(daemon_set: DaemonSet, wanted: int) -> int:
-    rolling = daemon_set.spec.update_strategy.rolling_update
-    given = rolling.max_unavailable if rolling is not None else None
-    if given is None and max_surge(daemon_set, wanted) == 0:
-        return 1
-    return scaled(given, wanted, round_up=True)
-
-
-def update(
-    daemon_set: DaemonSet, nodes: Sequence[Node], pods: Mapping[str, list[Pod]], revision: str, now: datetime
-) -> Plan:
-    """Return the next step of a rolling update."""
-    if daemon_set.spec.update_strategy.type == "OnDelete":
-        return Plan()
-    names = [node.metadata.name or "" for node in nodes if belongs(daemon_set, node).run]
-    surge, unavailable = max_surge(daemon_set, len(names)), max_unavailable(daemon_set, len(names))
-    least = daemon_set.spec.min_ready_seconds or 0
-    pairs = {name: _old_and_new(pods.get(name, []), revision) for name in names}
-
-    def well(pod: Pod | None) -> bool:
-        return pod is not None and is_available(pod, least, now)
-
-    if surge == 0:
-        return _replace(pairs, unavailable if unavailable > 0 else 1, well)
-    return _surge(pairs, surge, well)
-
-
-Pair = tuple[Pod | None, Pod | None]
-Well = Callable[[Pod | None], bool]
-
-
-def _old_and_new(present: Sequence[Pod], revision: str) -> Pair:
-    """Return a node's pods that are not being deleted: the one to be replaced, and the one to replace it."""
-    living = [pod for pod in present if not _deleting(pod)]
-    old = next((pod for pod in living if not is_updated(pod, revision)), None)
-    new = next((pod for pod in living if is_updated(pod, revision)), None)
-    return old, new
-
-
-def _replace(pairs: Mapping[str, Pair], unavailable: int, well: Well) -> Plan:
-    """Delete old pods so that others can be made: those that are of no use anyway, then some more."""
-    missing, useless, candidates = 0, [], []
-    for old, new in pairs.values():
-        if old is None or new is not None:
-            missing += not well(new) or old is not None
-        elif well(old):
-            candidates.append(old)
-        else:
-            useless.append(old)
-            missing += 1
-    return Plan(delete=[*useless, *candidates[: max(0, unavailable - missing)]])
-
-
-def _surge(pairs: Mapping[str, Pair], surge: int, well: Well) -> Plan:
-    """Make new pods beside old ones; an old one goes once its successor is available."""
-    result, running, candidates = Plan(), 0, []
-    for name, (old, new) in pairs.items():
-        if old is None:
-            continue
-        if new is not None:
-            if well(new):
-                result.delete.append(old)
-            else:
-                running += 1
-        elif well(old):
-            candidates.append(name)
-        else:
-            result.create.append(name)
-    result.create += candidates[: max(0, surge - running)]
-    return result
 
 
 # Status
@@ -309,7 +255,7 @@ def status_of(
         first = present[0]
         ready += is_ready(first)
         available += is_available(first, daemon_set.spec.min_ready_seconds or 0, now)
-        updated += is_updated(first, revision)
+        updated += is_updated(daemon_set, first, revision)
     return structs.replace(
         daemon_set.status,
         observed_generation=daemon_set.metadata.generation,
@@ -322,3 +268,18 @@ def status_of(
         number_unavailable=max(0, desired - available),
         collision_count=collisions or None,
     )
+
+
+# History
+
+
+def surplus_revisions(
+    old: Sequence[ControllerRevision], live: Container[str], limit: int | None
+) -> list[ControllerRevision]:
+    """Return the oldest revisions beyond the history that is kept, besides those that pods have.
+
+    All earlier revisions count, also those that pods have.
+    """
+    most = 10 if limit is None else limit
+    unused = [each for each in by_number(old) if each.metadata.name not in live]
+    return unused[: max(0, len(old) - most)]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 from msgspec import structs
 
+from podling.api.apps_v1 import ControllerRevision
 from podling.api.core_v1 import (
     Affinity,
     Node,
@@ -18,6 +19,7 @@ from podling.api.core_v1 import (
     NodeSpec,
     Pod,
     PodCondition,
+    PodSpec,
     PodStatus,
     Taint,
     Toleration,
@@ -27,12 +29,17 @@ from podling.controllers.workloads.daemonset_rules import (
     Belongs,
     belongs,
     by_node,
+    is_updated,
     node_of,
     plan,
     pod_for,
     status_of,
+    surplus_revisions,
 )
+from podling.machinery.pods import TEMPLATE_GENERATION
 from tests.unit.controllers.workloads.daemonsets import daemon_set, rolling
+
+NOW = datetime(2026, 1, 2, tzinfo=UTC)
 
 
 def node(*taints: Taint, **labels: str) -> Node:
@@ -138,7 +145,11 @@ SURGE: list[tuple[list[tuple[str, bool]], list[str], list[str]]] = [
     ([("old", True), ("new", False)], [], []),
     ([("old", False), ("new", False)], [], ["p0"]),
     ([("old", False), ("new", True)], [], ["p0"]),
+    ([("old", True), ("new", True)], [], ["p0"]),
     ([("old", True), ("old", True), ("new", False), ("new", True)], [], ["p1", "p3"]),
+    ([("new", True), ("new", True)], [], ["p1"]),
+    ([("old", True), ("old", True)], [], ["p1"]),
+    ([("old", False), ("old", True), ("new", False)], [], ["p1", "p0"]),
 ]
 
 
@@ -148,7 +159,7 @@ def test_surge_allows_an_old_and_a_new_pod_while_the_old_one_is_ready(
 ) -> None:
     surging = daemon_set(strategy=rolling(max_surge=1))
     where = Node(metadata=ObjectMeta(name="n1"))
-    made = plan(surging, [where], by_node(surging_pods(*states)), "new")
+    made = plan(surging, [where], by_node(surging_pods(*states)), "new", NOW)
     assert (made.create, [pod.metadata.name for pod in made.delete]) == (create, delete)
 
 
@@ -157,3 +168,67 @@ def test_status_counts_the_oldest_pod_of_a_node() -> None:
     pods = by_node(surging_pods(("old", False), ("new", True)))
     status = status_of(daemon_set(), [where], pods, "new", 0, datetime(2026, 1, 1, tzinfo=UTC))
     assert (status.number_ready, status.updated_number_scheduled, status.number_unavailable) == (0, 0, 1)
+
+
+@pytest.mark.parametrize(("seconds", "gone"), [(10, ["p1"]), (20, ["p1", "p0"])])
+def test_surge_keeps_the_old_pod_until_the_new_one_is_available(seconds: int, gone: list[str]) -> None:
+    surging = daemon_set(strategy=rolling(max_surge=1))
+    surging = structs.replace(surging, spec=structs.replace(surging.spec, min_ready_seconds=15))
+    old, excess, new = surging_pods(("old", True), ("old", True), ("new", True))
+    condition = structs.replace(
+        new.status.conditions[0], last_transition_time=NOW - timedelta(seconds=seconds)
+    )
+    new = structs.replace(new, status=structs.replace(new.status, conditions=(condition,)))
+    made = plan(surging, [Node(metadata=ObjectMeta(name="n1"))], by_node([old, excess, new]), "new", NOW)
+    assert [pod.metadata.name for pod in made.delete] == gone
+
+
+def test_pods_that_are_meant_for_no_node_are_left_alone() -> None:
+    stray = structs.replace(surging_pods(("old", True))[0], spec=PodSpec())
+    assert by_node([stray]) == {}
+
+
+@pytest.mark.parametrize(
+    ("generation", "label", "revision", "updated"),
+    [
+        (None, None, "new", True),
+        (None, None, "old", False),
+        ("2", "2", "old", True),
+        ("2", "1", "old", False),
+        ("2", "1", "new", True),
+        (None, "1", "old", False),
+    ],
+)
+def test_pod_is_of_the_template_by_revision_or_generation(
+    generation: str | None, label: str | None, revision: str, updated: bool
+) -> None:
+    wanted = daemon_set()
+    if generation is not None:
+        annotations = {TEMPLATE_GENERATION: generation}
+        wanted = structs.replace(wanted, metadata=structs.replace(wanted.metadata, annotations=annotations))
+    labels = {"controller-revision-hash": revision}
+    if label is not None:
+        labels["pod-template-generation"] = label
+    assert is_updated(wanted, Pod(metadata=ObjectMeta(labels=labels)), "new") == updated
+
+
+# the limit, the revisions by number ("!" is live), and the numbers that go
+HISTORY: list[tuple[int | None, list[str], list[int]]] = [
+    (0, ["1", "2"], [1, 2]),
+    (1, ["1", "2"], [1]),
+    (1, ["1!", "2"], [2]),
+    (0, ["1!", "2!"], []),
+    (1, ["1!", "2!", "3"], [3]),
+    (2, ["1", "2"], []),
+    (None, [str(number) for number in range(1, 13)], [1, 2]),
+]
+
+
+@pytest.mark.parametrize(("limit", "present", "gone"), HISTORY)
+def test_history_counts_revisions_in_use(limit: int | None, present: list[str], gone: list[int]) -> None:
+    old = [
+        ControllerRevision(metadata=ObjectMeta(name=each.rstrip("!")), revision=int(each.rstrip("!")))
+        for each in present
+    ]
+    live = {each.rstrip("!") for each in present if each.endswith("!")}
+    assert [each.revision for each in surplus_revisions(old, live, limit)] == gone

@@ -1,0 +1,107 @@
+"""Children of owners: adopted, released and waited for."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+from msgspec import structs
+
+from podling.api.apps_v1 import StatefulSet
+from podling.api.core_v1 import Pod
+from podling.api.meta_v1 import ObjectMeta
+from podling.client.base import Key, key_of
+from podling.client.informer_factory import InformerFactory
+from podling.client.workqueue import WorkQueue
+from podling.controllers.children import Children, child_selector
+from podling.supervisor import Supervisor
+from podling.testing import ControlPlane
+from tests.support.workloads import stateful_set
+
+KEPT = "example.com/kept"
+
+
+class Family:
+    """The children of StatefulSets that are called ``db-`` and something; they get a finalizer."""
+
+    def __init__(self, cluster: ControlPlane, informers: InformerFactory) -> None:
+        self.queue: WorkQueue[Key] = WorkQueue(1.0)
+        self.children: Children[StatefulSet, Pod] = Children(
+            cluster.client,
+            informers.informer(StatefulSet),
+            informers.informer(Pod),
+            self.queue,
+            child_selector,
+            accepts=lambda owner, pod: (pod.metadata.name or "").startswith("db-"),
+            finalizer=KEPT,
+        )
+
+
+@pytest.fixture
+async def family(cluster: ControlPlane) -> AsyncIterator[Family]:
+    informers = InformerFactory(cluster.client)
+    made = Family(cluster, informers)
+    async with Supervisor() as supervisor:
+        supervisor.keep_running("informers", informers.run)
+        await informers.synced()
+        yield made
+        await supervisor.close()
+
+
+async def add_pod(cluster: ControlPlane, name: str, **metadata: Any) -> Pod:
+    spec = stateful_set().spec.template.spec
+    wanted = ObjectMeta(**{"name": name, "namespace": "default", "labels": {"app": "db"}, **metadata})
+    return await cluster.client.create(Pod(metadata=wanted, spec=spec))
+
+
+async def names(family: Family, owner: StatefulSet) -> list[str]:
+    return sorted(pod.metadata.name or "" for pod in await family.children.claim(owner))
+
+
+async def test_matching_orphans_are_adopted_with_the_finalizer(cluster: ControlPlane, family: Family) -> None:
+    owner = await cluster.client.create(stateful_set())
+    await add_pod(cluster, "db-0", finalizers=("example.com/other",))
+    await add_pod(cluster, "stray")
+    await add_pod(cluster, "db-1", labels={"app": "web"})
+    await cluster.advance(seconds=1)
+    assert await names(family, owner) == ["db-0"]
+    adopted = await cluster.client.get(Pod, "db-0", "default")
+    assert adopted.metadata.finalizers == ("example.com/other", KEPT)
+    assert [ref.uid for ref in adopted.metadata.owner_references] == [owner.metadata.uid]
+
+
+async def test_children_that_stopped_matching_are_released_without_the_finalizer(
+    cluster: ControlPlane, family: Family
+) -> None:
+    owner = await cluster.client.create(stateful_set())
+    await add_pod(cluster, "db-0")
+    await cluster.advance(seconds=1)
+    assert await names(family, owner) == ["db-0"]
+    await cluster.client.patch(Pod, "db-0", {"metadata": {"labels": {"app": "web"}}}, "default")
+    await cluster.advance(seconds=1)
+    assert await names(family, owner) == []
+    released = (await cluster.client.get(Pod, "db-0", "default")).metadata
+    assert (released.finalizers, released.owner_references) == ((), ())
+
+
+async def test_owner_that_was_replaced_adopts_nothing(cluster: ControlPlane, family: Family) -> None:
+    owner = await cluster.client.create(stateful_set())
+    await add_pod(cluster, "db-0")
+    await cluster.advance(seconds=1)
+    earlier = structs.replace(owner, metadata=structs.replace(owner.metadata, uid="earlier"))
+    assert await names(family, earlier) == []
+
+
+async def test_owner_is_settled_once_its_writes_are_seen(cluster: ControlPlane, family: Family) -> None:
+    owner = await cluster.client.create(stateful_set())
+    written = await add_pod(cluster, "db-0")
+    family.children.wrote(key_of(owner), written)
+    assert not family.children.settled(key_of(owner))
+    await cluster.advance(seconds=1)
+    assert family.children.settled(key_of(owner))
+    family.children.deleted(key_of(owner), written)
+    assert not family.children.settled(key_of(owner))
+    await cluster.client.delete(Pod, "db-0", "default", grace_seconds=0)
+    await cluster.advance(seconds=1)
+    assert family.children.settled(key_of(owner))
