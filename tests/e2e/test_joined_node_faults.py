@@ -127,6 +127,26 @@ def test_killed_node_starts_without_its_control_plane(cluster: MachineCluster, n
     assert container_of(cluster, "adopted") == before
 
 
+def test_restarted_machine_runs_its_static_pods_without_its_control_plane(
+    cluster: MachineCluster, node: JoinedMachine, two: Machines, tmp_path: Path
+) -> None:
+    """The node knows its block of addresses and its identity from its disk; /run is empty."""
+    manifests = tmp_path / "static"
+    manifests.mkdir()
+    (manifests / "static.json").write_text(json.dumps(shell_pod("static", COUNTING)))
+    assert node.podling("down", "--grace", "1").code == 0
+    node.join("--static-pod-path", str(manifests))
+    cluster.wait_ready("static-machine-2")
+    block = cluster.get("node", "machine-2")["spec"]["podCIDR"]
+    cluster.kill()
+    two.restart(two[1])
+    assert node.podling("join", "--detach").code == 0
+    until("the static pod to run", lambda: node.machine.try_run("pgrep", "-f", "termination-log").code == 0)
+    assert any(block.removesuffix("0/24") in each for each in node.machine.run("ip", "route").splitlines())
+    cluster.up()
+    until("the node to be back", lambda: is_ready(cluster), 60)
+
+
 def test_partition_ends_no_pod(cluster: MachineCluster, node: JoinedMachine, two: Machines) -> None:
     """The node is marked as unreachable and comes back with the same containers once the network does."""
     counting_pod(cluster, "cut-off")

@@ -140,8 +140,12 @@ def is_mirror(pod: Pod) -> bool:
 
 def is_static(pod: Pod) -> bool:
     """Return whether the pod came to its kubelet from a file or URL rather than from the API."""
-    source = pod.metadata.annotations.get(SOURCE_ANNOTATION)
-    return source is not None and source != "api"
+    return has_static_source(pod.metadata.annotations)
+
+
+def has_static_source(annotations: Mapping[str, str]) -> bool:
+    """Return whether the annotations are those of a static pod."""
+    return annotations.get(SOURCE_ANNOTATION, "api") != "api"
 
 
 def is_critical(pod: Pod) -> bool:

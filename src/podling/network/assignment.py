@@ -69,6 +69,10 @@ class Assignment:
         if self.blocks is not None:
             self._file.write_text(f"{_text(self.blocks)}\n")
 
+    def forget(self) -> None:
+        """Remove the record. Raises ``OSError``."""
+        self._file.unlink(missing_ok=True)
+
     async def wait(self) -> None:
         """Wait until blocks are known, if any are needed. Raises ``RuntimeFailure`` after a while."""
         if not self._needed or self.blocks is not None:

@@ -24,6 +24,8 @@ class LeasedPod(Struct, frozen=True, kw_only=True):
     name: str = ""
     uid: str = ""
     labels: tuple[tuple[str, str], ...] = ()
+    is_static: bool = False
+    """The node runs the pod without the API server."""
 
 
 class Lease(Struct, frozen=True, kw_only=True):

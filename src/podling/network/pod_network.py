@@ -19,6 +19,7 @@ from collections.abc import Callable
 from ipaddress import IPv4Address, IPv4Network, IPv6Network, ip_address
 from pathlib import Path
 
+from podling.machinery.pods import has_static_source
 from podling.network import firewall
 from podling.network.assignment import Assignment, agree
 from podling.network.blocks import Blocks
@@ -43,7 +44,8 @@ class BridgeNetwork:
     """``PodNetwork`` by a bridge.
 
     Args:
-        state: leases and the chosen subnet; outlives the process, not ``remove``.
+        state: leases and the chosen subnet; outlives the process, not ``remove`` or the machine's restart.
+        record: file of the assigned blocks, for a start without the API server; default: in ``state``.
         cluster_id: names everything on the machine; two nodes on one machine have different ones.
         pool: the cluster's pod addresses, from which this node takes its subnet.
         subnet: the node's subnet, if it is not to be chosen.
@@ -63,13 +65,14 @@ class BridgeNetwork:
         second_pool: IPv6Network | None = None,
         ipv6_first: bool = False,
         overhead: int = 0,
+        record: Path | None = None,
         assigned: bool = False,
     ) -> None:
         self._state = state
         self._ipv6_first = ipv6_first
         self._has_ipv6 = second_pool is not None
         self._leases = Leases(state / "leases")
-        self._assignment = Assignment(state / "assigned", needed=assigned)
+        self._assignment = Assignment(record or state / "assigned", needed=assigned)
         self._names = Names.of(cluster_id)
         self._bridge = Bridge(self._names.bridge, cluster_id)
         self._choice = SubnetChoice(state, cluster_id, pool=pool, wanted=subnet, second_pool=second_pool)
@@ -233,7 +236,7 @@ class BridgeNetwork:
             self._bridge.disconnect(lease.address)
             self._leases.give_back(lease.sandbox_id)
         self._bridge.delete()
-        (self._state / "assigned").unlink(missing_ok=True)
+        self._assignment.forget()
         self._choice.forget()
 
     # ---- pods
@@ -294,7 +297,13 @@ class BridgeNetwork:
 
 def _leased_pod(spec: SandboxSpec) -> LeasedPod:
     labels = tuple(sorted(spec.labels.items()))
-    return LeasedPod(namespace=spec.pod_namespace, name=spec.pod_name, uid=spec.pod_uid, labels=labels)
+    return LeasedPod(
+        namespace=spec.pod_namespace,
+        name=spec.pod_name,
+        uid=spec.pod_uid,
+        labels=labels,
+        is_static=has_static_source(spec.annotations),
+    )
 
 
 def uplink_mtu() -> int:

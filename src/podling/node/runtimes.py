@@ -133,6 +133,7 @@ def bridge_network(plan: NodePlan) -> BridgeNetwork:
         second_pool=second,
         ipv6_first=plan.ipv6_first,
         overhead=overhead(plan.network, plan.address),
+        record=plan.root / "pod-blocks",
         assigned=plan.assigns_blocks,
     )
 

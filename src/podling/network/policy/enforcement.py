@@ -5,21 +5,21 @@ With the first policy it reads all pods and namespaces, writes its table, and fo
 
 It is the gate of the pod network. A pod is connected when its addresses are in the table, so no policy that
 existed when the pod was started misses its first packet; an address is leased anew when it has left the
-table. A pod waits as long as the policies are not known or cannot be written.
+table. A pod waits as long as the policies are not known or cannot be written. Only a static pod starts
+without them, on a node that has not reached the API server since its start; they apply once they are known.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from contextlib import suppress
 
 from podling import clock
 from podling.api.networking_v1 import NetworkPolicy
 from podling.client.base import Client, Key, Unreachable, key_of
 from podling.client.informer import Informer, revision_number
 from podling.machinery.errors import ApiError
-from podling.network.leases import Lease
+from podling.network.leases import Lease, LeasedPod
 from podling.network.pod_network import BridgeNetwork
 from podling.network.policy.inputs import PolicyInputs
 from podling.network.policy.kernel import PolicyTable
@@ -72,7 +72,7 @@ class NetworkPolicies:
         """
         try:
             async with asyncio.timeout(WAIT_SECONDS):
-                await self._catch_up(lease.pod.namespace)
+                await self._catch_up(lease.pod)
         except TimeoutError:
             text = "the network policies of the pod's namespace are not in place yet"
             raise RuntimeFailure(text) from None
@@ -90,16 +90,21 @@ class NetworkPolicies:
             if self._is_settled:
                 await self._flush()
 
-    async def _catch_up(self, namespace: str) -> None:
-        """Wait until every policy that exists now in the namespace is followed.
+    async def _catch_up(self, pod: LeasedPod) -> None:
+        """Wait until every policy that exists now in the pod's namespace is followed.
 
         The informer may lag behind the API. While the API is unreachable no client can add a policy, so the
         policies that the informer holds are enough then.
         """
         newest = 0
-        with suppress(ApiError, Unreachable):
-            listing = await self._client.list(NetworkPolicy, namespace)
+        try:
+            listing = await self._client.list(NetworkPolicy, pod.namespace)
             newest = max(map(revision_number, listing.items), default=0)
+        except Unreachable:
+            if pod.is_static and (self._policies is None or not self._policies.has_synced):
+                return
+        except ApiError:
+            pass  # the policies of the informer are enough
         if not self._is_ready(newest):
             self._wake.set()
             async with self._changed:
