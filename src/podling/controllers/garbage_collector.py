@@ -7,9 +7,10 @@ An object with owner references lives as long as one of its owners does. When an
 * *orphan*: the dependents lose the reference and stay.
 
 Guarantees: an object is deleted only after the server itself said that its owner does not exist, and only
-as the very object and revision that was judged. An owner in another namespace cannot exist, and a
-cluster-scoped object cannot belong to a namespaced one: such references are reported, and the latter never
-lead to a deletion. Upstream: ``pkg/controller/garbagecollector``.
+as the very object and revision that was judged. An owner in another namespace cannot exist: such a reference
+is reported. Objects with a reference that cannot be resolved are left as they are: a cluster-scoped object that
+names a namespaced owner for good, a reference to a kind or version that is not served until it is.
+Upstream: ``pkg/controller/garbagecollector``.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any, ClassVar, assert_never
+from typing import Any, ClassVar, assert_never, cast
 
 from msgspec import Struct, structs, to_builtins
 
@@ -26,13 +27,17 @@ from podling.api.core_v1 import ObjectReference
 from podling.api.meta_v1 import ObjectMeta, OwnerReference
 from podling.client.base import ApiObject, Key
 from podling.client.informer import Informer
-from podling.client.runner import AwaitChange
+from podling.client.runner import AwaitChange, NotYet, RequeueAfter
 from podling.controllers.base import Controller, ControllerContext
 from podling.controllers.custom_kinds import CustomKinds
 from podling.controllers.owner_graph import FOREGROUND, ORPHAN, Item, OwnerGraph, matches
-from podling.controllers.owner_references import owner_key, resource_named, without_owners
+from podling.controllers.owner_references import owner_key, served_resource, without_owners
 from podling.machinery.errors import ApiError, is_not_found, unless_gone
 from podling.machinery.scheme import RESOURCES, Resource
+
+UNSEEN_OWNER_SECONDS = 30.0
+"""The delay before another look at an object whose owner exists but was not seen by any informer: an owner that
+appeared and went while a watch was broken is never seen."""
 
 
 class Standing(Enum):
@@ -142,7 +147,7 @@ class GarbageCollectorController(Controller):
         for uid in uids:
             self.queue.add(Key("", uid))
 
-    async def reconcile(self, key: Key) -> AwaitChange:
+    async def reconcile(self, key: Key) -> RequeueAfter | AwaitChange:
         item = self._graph.get(key.name)
         if item is None:
             return AwaitChange()
@@ -150,8 +155,8 @@ class GarbageCollectorController(Controller):
             await self._orphan_dependents(item)
         elif item.waits_for_dependents:
             await self._wait_for_dependents(item)
-        elif not item.deleting and item.metadata.owner_references:
-            await self._collect(item)
+        elif not item.deleting and self._graph.is_doubtful(item):
+            return await self._collect(item)
         return AwaitChange()
 
     async def _orphan_dependents(self, item: Item) -> None:
@@ -167,38 +172,45 @@ class GarbageCollectorController(Controller):
             return
         self._look_at([each.uid for each in self._graph.dependents(item.uid) if not each.deleting])
 
-    async def _collect(self, item: Item) -> None:
+    async def _collect(self, item: Item) -> RequeueAfter | AwaitChange:
         live = await self._live(item)
         if live is None or live.deletion_timestamp is not None or not live.owner_references:
-            return
+            return AwaitChange()
+        self._report_far_owners(item, live)
+        resources = [self._resource(ref) for ref in live.owner_references]
+        if not item.key.namespace and any(each.namespaced for each in resources):
+            return AwaitChange()  # invalid, and no retry can resolve it
         owners = Owners()
-        for ref in live.owner_references:
-            owners.add(ref, await self._standing(item, ref))
+        for ref, resource in zip(live.owner_references, resources, strict=True):
+            owners.add(ref, await self._standing(item, ref, resource))
         dependents = self._graph.dependents(item.uid)
         judgement = judge(live, owners, has_dependents=bool(dependents))
         match judgement:
             case Keep():
-                return
+                pass
             case DropReferences(uids=uids):
                 await self._drop_references(item, live, uids)
             case Delete(propagation=propagation):
                 if owners.waiting and any(each.waits_for_dependents for each in dependents):
                     # The dependents wait for it while it would wait for them: break the circle.
-                    await self._unblock_owners(item, live)
-                    return
+                    live = await self._unblock_owners(item, live)
                 await self._delete(item, live, propagation)
             case _:
                 assert_never(judgement)
+        unseen = any(self._graph.get(uid) is None for uid in owners.solid)
+        return RequeueAfter(UNSEEN_OWNER_SECONDS) if unseen else AwaitChange()
 
-    async def _standing(self, item: Item, ref: OwnerReference) -> Standing:
+    def _resource(self, ref: OwnerReference) -> Resource:
+        """Return the resource that a reference names. Raises NotYet if that version is not served."""
+        resource = served_resource(ref) or self._custom.named(ref)
+        if resource is None:
+            raise NotYet(f'no matches for kind "{ref.kind}" in version "{ref.api_version}"')
+        return resource
+
+    async def _standing(self, item: Item, ref: OwnerReference, resource: Resource) -> Standing:
         owner = self._graph.get(ref.uid)
-        resource = resource_named(ref) or self._custom.named(ref)
         if owner is not None and matches(ref, item.metadata, owner):
             return Standing.WAITING if owner.waits_for_dependents else Standing.SOLID
-        if owner is not None or (resource is not None and resource.namespaced and not item.key.namespace):
-            self._report(item, ref)
-        if resource is None or (resource.namespaced and not item.key.namespace):
-            return Standing.SOLID  # nothing can be found out: keep it
         where = owner_key(ref, item.metadata, resource)
         try:
             found: Any = await self.client.get(resource.type, where.name, where.namespace or None)
@@ -235,16 +247,18 @@ class GarbageCollectorController(Controller):
     async def _drop_references(self, item: Item, live: ObjectMeta, uids: Sequence[str]) -> None:
         await self._set_references(item, live, without_owners(live, uids))
 
-    async def _unblock_owners(self, item: Item, live: ObjectMeta) -> None:
+    async def _unblock_owners(self, item: Item, live: ObjectMeta) -> ObjectMeta:
+        """Let the owners go before the object; returns its metadata as stored."""
         unblocked = [structs.replace(ref, block_owner_deletion=False) for ref in live.owner_references]
-        await self._set_references(item, live, tuple(unblocked))
+        return await self._set_references(item, live, tuple(unblocked))
 
     async def _set_references(
         self, item: Item, live: ObjectMeta, references: tuple[OwnerReference, ...]
-    ) -> None:
-        if references != live.owner_references:
-            plain = [to_builtins(ref) for ref in references]
-            await self._patch(item, {"ownerReferences": plain or None}, live)
+    ) -> ObjectMeta:
+        if references == live.owner_references:
+            return live
+        plain = [to_builtins(ref) for ref in references]
+        return await self._patch(item, {"ownerReferences": plain or None}, live)
 
     async def _remove_finalizer(self, item: Item, finalizer: str) -> None:
         live = await self._live(item)
@@ -253,14 +267,24 @@ class GarbageCollectorController(Controller):
         left = [each for each in live.finalizers if each != finalizer]
         await self._patch(item, {"finalizers": left or None}, live)
 
-    async def _patch(self, item: Item, metadata: dict[str, Any], live: ObjectMeta) -> None:
+    async def _patch(self, item: Item, metadata: dict[str, Any], live: ObjectMeta) -> ObjectMeta:
         """Change metadata if the object is still as ``live`` says; conflicts are the runner's to retry."""
         patch = {"metadata": {"uid": item.uid, "resourceVersion": live.resource_version, **metadata}}
         with unless_gone():
-            await self.client.patch(item.resource.type, item.key.name, patch, item.key.namespace or None)
+            found: Any = await self.client.patch(
+                item.resource.type, item.key.name, patch, item.key.namespace or None
+            )
+            return cast(ObjectMeta, found.metadata)
+        return live
+
+    def _report_far_owners(self, item: Item, live: ObjectMeta) -> None:
+        """Record an event about each reference to an object that lives in another namespace."""
+        for ref in live.owner_references:
+            owner = self._graph.get(ref.uid)
+            if owner is not None and owner.key.namespace not in ("", item.key.namespace):
+                self._report(item, ref)
 
     def _report(self, item: Item, ref: OwnerReference) -> None:
-        """Record an event about a reference to an object that cannot exist."""
         namespace = item.key.namespace
         what = f"{ref.api_version}/{ref.kind}, namespace: {namespace}, name: {ref.name}, uid: {ref.uid}"
         about = ObjectReference(

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from podling.api.meta_v1 import ObjectMeta, OwnerReference
 from podling.client.base import ApiObject, Key
-from podling.controllers.owner_references import is_kind_of, owner_key, resource_named
+from podling.controllers.owner_references import is_kind_of, owner_key, served_resource
 from podling.machinery.scheme import Resource
 
 FOREGROUND = "foregroundDeletion"
@@ -51,7 +51,7 @@ class Item(Struct, frozen=True):
 
 def matches(ref: OwnerReference, dependent: ObjectMeta, owner: Item) -> bool:
     """Return whether the reference names the owner as it is: kind, name and namespace, not the UID alone."""
-    resource = resource_named(ref)
+    resource = served_resource(ref)
     if resource is None and is_kind_of(ref, owner.resource):
         resource = owner.resource
     return resource is owner.resource and owner_key(ref, dependent, resource) == owner.key
@@ -116,7 +116,7 @@ class OwnerGraph:
             look += self._waiting(ref.uid)
         for ref in item.metadata.owner_references:
             self._dependents.setdefault(ref.uid, {})[item.uid] = None
-        if old is not None or self._doubtful(item):
+        if old is not None or self.is_doubtful(item):
             look.append(item.uid)
         return look
 
@@ -132,8 +132,8 @@ class OwnerGraph:
         item = self._items.get(owner)
         return [owner] if item is not None and item.waits_for_dependents else []
 
-    def _doubtful(self, item: Item) -> bool:
-        """Return whether some owner is not here, goes away, or is not what the reference says."""
+    def is_doubtful(self, item: Item) -> bool:
+        """Return whether some owner was not seen, goes away, or is not what the reference says."""
         for ref in item.metadata.owner_references:
             owner = self._items.get(ref.uid)
             if owner is None or owner.waits_for_dependents or not matches(ref, item.metadata, owner):

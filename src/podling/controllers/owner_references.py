@@ -41,6 +41,13 @@ def resource_named(ref: OwnerReference) -> Resource | None:
     return next(same, None)
 
 
+def served_resource(ref: OwnerReference) -> Resource | None:
+    """Return the built-in resource of a reference; None if its kind is not served in its version."""
+    group, version = split_group_version(ref.api_version)
+    exact = by_kind(group, version, ref.kind)
+    return None if exact is None else exact.storage_resource
+
+
 def is_kind_of(ref: OwnerReference, resource: Resource) -> bool:
     """Return whether a reference names the kind of ``resource``, in any version."""
     group, _ = split_group_version(ref.api_version)

@@ -187,14 +187,6 @@ async def test_a_cluster_scoped_object_never_goes_for_a_namespaced_owner(cluster
     await cluster.client.get(Namespace, "team")
 
 
-async def test_an_owner_of_an_unknown_kind_is_left_to_others(cluster: ControlPlane) -> None:
-    ref = OwnerReference(api_version="example.com/v1", kind="Widget", name="w", uid="u1")
-    metadata = ObjectMeta(name="child", namespace="default", owner_references=(ref,))
-    await cluster.client.create(ConfigMap(metadata=metadata))
-    await cluster.advance(minutes=1)
-    assert await left(cluster) == ["child"]
-
-
 async def test_orphan_made_before_start_is_deleted_at_start(cluster: ControlPlane) -> None:
     gone = OwnerReference(api_version="v1", kind="ConfigMap", name="gone", uid="u1")
     metadata = ObjectMeta(name="late", namespace="kube-public", owner_references=(gone,))
