@@ -8,8 +8,8 @@ An object with owner references lives as long as one of its owners does. When an
 
 Guarantees: an object is deleted only after the server itself said that its owner does not exist, and only
 as the very object and revision that was judged. An owner in another namespace cannot exist: such a reference
-is reported. Objects with a reference that cannot be resolved are left as they are: a cluster-scoped object that
-names a namespaced owner for good, a reference to a kind or version that is not served until it is.
+is reported. Objects with a reference that cannot be resolved are left as they are: a cluster-scoped object
+that names a namespaced owner for good, a reference to a kind or version that is not served until it is.
 Upstream: ``pkg/controller/garbagecollector``.
 """
 
@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any, ClassVar, assert_never, cast
+from typing import Any, ClassVar, assert_never
 
 from msgspec import Struct, structs, to_builtins
 
@@ -36,8 +36,8 @@ from podling.machinery.errors import ApiError, is_not_found, unless_gone
 from podling.machinery.scheme import RESOURCES, Resource
 
 UNSEEN_OWNER_SECONDS = 30.0
-"""The delay before another look at an object whose owner exists but was not seen by any informer: an owner that
-appeared and went while a watch was broken is never seen."""
+"""The delay before another look at an object whose owner exists but was not seen by any informer: an owner
+that appeared and went while a watch was broken is never seen."""
 
 
 class Standing(Enum):
@@ -270,12 +270,13 @@ class GarbageCollectorController(Controller):
     async def _patch(self, item: Item, metadata: dict[str, Any], live: ObjectMeta) -> ObjectMeta:
         """Change metadata if the object is still as ``live`` says; conflicts are the runner's to retry."""
         patch = {"metadata": {"uid": item.uid, "resourceVersion": live.resource_version, **metadata}}
+        stored: ObjectMeta = live
         with unless_gone():
             found: Any = await self.client.patch(
                 item.resource.type, item.key.name, patch, item.key.namespace or None
             )
-            return cast(ObjectMeta, found.metadata)
-        return live
+            stored = found.metadata
+        return stored
 
     def _report_far_owners(self, item: Item, live: ObjectMeta) -> None:
         """Record an event about each reference to an object that lives in another namespace."""

@@ -1,4 +1,4 @@
-"""References that name no object, or another one than they say: cases of upstream's tests of its graph builder."""
+"""References that name no object, or another one than they say. Cases of upstream's graph builder."""
 
 from __future__ import annotations
 

@@ -18,7 +18,8 @@ from podling.cli.services.evidence import PortProbe, ServiceEvidence, target_of
 from podling.cli.services.explain import explain_service
 from podling.client.base import Client
 from podling.client.kubeconfig import Connection
-from podling.controllers.endpoints.endpoint_rules import SERVICE_NAME, addresses_of, has_endpoints, selects
+from podling.controllers.endpoints.endpoint_rules import addresses_of, has_endpoints, selects
+from podling.controllers.endpoints.slice_rules import SERVICE_NAME
 from podling.machinery.pods import is_ready, is_terminal
 
 EXPLAINED_MAX = 5

@@ -11,18 +11,21 @@ from podling.api.core_v1 import Node, ObjectReference, Pod, Service, ServicePort
 from podling.api.discovery_v1 import (
     Endpoint,
     EndpointConditions,
-    EndpointHints,
     EndpointPort,
-    ForNode,
-    ForZone,
 )
-from podling.controllers.endpoints.slice_rules import Desired, Ports, identity
+from podling.controllers.endpoints.slice_rules import (
+    HEADLESS,
+    MANAGED_BY,
+    RESERVED,
+    SERVICE_NAME,
+    Identity,
+    Ports,
+    identity,
+    without,
+)
 from podling.machinery.pods import is_ready, is_sidecar, is_terminal
 
-SERVICE_NAME = "kubernetes.io/service-name"
-MANAGED_BY = "endpointslice.kubernetes.io/managed-by"
 MANAGER = "endpointslice-controller.k8s.io"
-HEADLESS = "service.kubernetes.io/headless"
 ZONE = "topology.kubernetes.io/zone"
 
 
@@ -49,7 +52,7 @@ def address_types(service: Service) -> tuple[str, ...]:
 
 
 def is_headless(service: Service) -> bool:
-    return service.spec.cluster_ip == "None"
+    return service.spec.cluster_ip in ("None", "")
 
 
 def may_serve(pod: Pod) -> bool:
@@ -112,53 +115,46 @@ def ports_of(service: Service, pod: Pod) -> Ports:
 
 
 def endpoint_of(service: Service, pod: Pod, node: Node | None, type_: str) -> Endpoint:
+    """Return the pod's endpoint, without hints."""
     serving, terminating = is_ready(pod), pod.metadata.deletion_timestamp is not None
     ready = bool(service.spec.publish_not_ready_addresses) or (serving and not terminating)
     in_subdomain = pod.spec.subdomain == service.metadata.name
-    zone = node.metadata.labels.get(ZONE) if node is not None else None
     return Endpoint(
         addresses=addresses_of(pod, type_),
         conditions=EndpointConditions(ready=ready, serving=serving, terminating=terminating),
         hostname=pod.spec.hostname if pod.spec.hostname and in_subdomain else None,
         node_name=pod.spec.node_name or None,
-        zone=zone,
-        hints=_hints(service, ready=ready, zone=zone, node=pod.spec.node_name),
+        zone=(node.metadata.labels.get(ZONE) or None) if node is not None else None,
         target_ref=ObjectReference(
             kind="Pod", namespace=pod.metadata.namespace, name=pod.metadata.name, uid=pod.metadata.uid
         ),
     )
 
 
-def _hints(service: Service, *, ready: bool, zone: str | None, node: str | None) -> EndpointHints | None:
-    """Return the hints of an endpoint for ``trafficDistribution``."""
-    wanted = service.spec.traffic_distribution
-    if not ready or not zone or wanted not in ("PreferClose", "PreferSameZone", "PreferSameNode"):
-        return None
-    nodes = (ForNode(name=node),) if wanted == "PreferSameNode" and node else ()
-    return EndpointHints(for_zones=(ForZone(name=zone),), for_nodes=nodes)
+def without_node(service: Service, pods: Iterable[Pod], nodes: Mapping[str, Node]) -> list[Pod]:
+    """Return the pods that are left out because their Node does not exist (yet)."""
+    if service.spec.publish_not_ready_addresses:
+        return []
+    return [pod for pod in pods if may_serve(pod) and (pod.spec.node_name or "") not in nodes]
 
 
-def desired(service: Service, pods: Iterable[Pod], nodes: Mapping[str, Node]) -> Desired:
-    """Every endpoint the service should have. Pods on nodes that we do not know (yet) are left out."""
-    groups: Desired = {}
+def desired(
+    service: Service, pods: Iterable[Pod], nodes: Mapping[str, Node], type_: str
+) -> dict[Ports, dict[Identity, Endpoint]]:
+    """Return every endpoint of one address type that the service should have, by ports."""
+    groups: dict[Ports, dict[Identity, Endpoint]] = {}
     for pod in pods:
         node = nodes.get(pod.spec.node_name or "")
-        if not may_serve(pod) or (pod.spec.node_name and node is None):
+        if not may_serve(pod) or (node is None and not service.spec.publish_not_ready_addresses):
             continue
-        ports = ports_of(service, pod)
-        for type_ in address_types(service):
-            endpoint = endpoint_of(service, pod, node, type_)
-            if endpoint.addresses:
-                groups.setdefault((type_, ports), {})[identity(endpoint)] = endpoint
-    for type_ in address_types(service):
-        if not any(group[0] == type_ for group in groups):
-            groups[type_, ()] = {}  # a place holder says that we looked and found none
+        endpoint = endpoint_of(service, pod, node, type_)
+        if endpoint.addresses:
+            groups.setdefault(ports_of(service, pod), {})[identity(endpoint)] = endpoint
     return groups
 
 
 def labels_of(service: Service) -> dict[str, str]:
     """Return a slice's labels: the service's own, and ours."""
-    reserved = (HEADLESS, SERVICE_NAME, MANAGED_BY)
-    own = {name: text for name, text in service.metadata.labels.items() if name not in reserved}
+    own = without(service.metadata.labels, RESERVED)
     headless = {HEADLESS: ""} if is_headless(service) else {}
     return {**own, **headless, SERVICE_NAME: service.metadata.name or "", MANAGED_BY: MANAGER}

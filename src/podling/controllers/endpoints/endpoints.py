@@ -1,106 +1,32 @@
 """The Endpoints object of every service that selects pods, for clients that do not know slices.
 
-One object per service, named after it: ready and not ready addresses by the ports they share. Upstream:
-``pkg/controller/endpoint``.
+One object per service, named after it; ``subset_rules`` decides what it says.
+Upstream: ``pkg/controller/endpoint``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import ClassVar
 
 from msgspec import structs
 
-from podling.api.core_v1 import (
-    EndpointAddress,
-    EndpointPort,
-    Endpoints,
-    EndpointSubset,
-    ObjectReference,
-    Pod,
-    Service,
-)
+from podling.api.core_v1 import Endpoints, Service
 from podling.api.meta_v1 import ObjectMeta
 from podling.client.base import Key
 from podling.client.runner import AwaitChange
 from podling.controllers.base import ControllerContext
 from podling.controllers.endpoints import endpoint_rules as rules
 from podling.controllers.endpoints.service_pods import ServicePodsController
+from podling.controllers.endpoints.slice_rules import HEADLESS
+from podling.controllers.endpoints.subset_rules import subsets_of, truncated
+from podling.controllers.endpoints.trigger_times import TriggerTimes, triggered
 from podling.controllers.pod_index import pods_with
 from podling.controllers.refusals import is_namespace_terminating
 from podling.machinery.errors import ApiError, is_already_exists, unless_gone
-from podling.machinery.pods import is_ready
 
 MANAGED_BY = "endpoints.kubernetes.io/managed-by"
 MANAGER = "endpoint-controller"
 OVER_CAPACITY = "endpoints.kubernetes.io/over-capacity"
-ADDRESSES_MAX = 1000
-
-
-def subsets_of(service: Service, pods: Iterable[Pod]) -> tuple[EndpointSubset, ...]:
-    """Return the service's addresses, those with the same ports together."""
-    everyone = bool(service.spec.publish_not_ready_addresses)
-    groups: dict[tuple[EndpointPort, ...], tuple[list[EndpointAddress], list[EndpointAddress]]] = {}
-    for pod in pods:
-        if not rules.may_serve(pod) or (pod.metadata.deletion_timestamp is not None and not everyone):
-            continue
-        address = _address(service, pod)
-        ports = tuple(
-            EndpointPort(
-                name=each.name or "",
-                port=each.port or 0,
-                protocol=each.protocol or "",
-                app_protocol=each.app_protocol,
-            )
-            for each in rules.ports_of(service, pod)
-        )
-        if address is None or (not ports and not rules.is_headless(service)):
-            continue
-        ready, waiting = groups.setdefault(ports, ([], []))
-        (ready if everyone or is_ready(pod) else waiting).append(address)
-    return tuple(
-        EndpointSubset(
-            addresses=tuple(sorted(ready, key=_by_ip)),
-            not_ready_addresses=tuple(sorted(waiting, key=_by_ip)),
-            ports=tuple(sorted(ports, key=lambda port: (port.name or "", port.port))),
-        )
-        for ports, (ready, waiting) in sorted(groups.items(), key=lambda item: repr(item[0]))
-    )
-
-
-def _address(service: Service, pod: Pod) -> EndpointAddress | None:
-    family = rules.address_types(service)[0]
-    own = rules.addresses_of(pod, family)
-    if not own:
-        return None
-    in_subdomain = pod.spec.hostname and pod.spec.subdomain == service.metadata.name
-    return EndpointAddress(
-        ip=own[0],
-        hostname=pod.spec.hostname if in_subdomain else "",
-        node_name=pod.spec.node_name or None,
-        target_ref=ObjectReference(
-            kind="Pod", namespace=pod.metadata.namespace, name=pod.metadata.name, uid=pod.metadata.uid
-        ),
-    )
-
-
-def _by_ip(address: EndpointAddress) -> tuple[str, str]:
-    return address.ip, (address.target_ref.uid or "") if address.target_ref else ""
-
-
-def shortened(subsets: tuple[EndpointSubset, ...]) -> tuple[EndpointSubset, ...]:
-    """At most a thousand addresses, ready ones before others; the very same if there are no more."""
-    if sum(len(each.addresses) + len(each.not_ready_addresses) for each in subsets) <= ADDRESSES_MAX:
-        return subsets
-    room, kept = ADDRESSES_MAX, []
-    for each in subsets:
-        kept.append(structs.replace(each, addresses=each.addresses[:room], not_ready_addresses=()))
-        room -= len(kept[-1].addresses)
-    for number, each in enumerate(subsets):
-        waiting = each.not_ready_addresses[:room]
-        kept[number] = structs.replace(kept[number], not_ready_addresses=waiting)
-        room -= len(waiting)
-    return tuple(each for each in kept if each.addresses or each.not_ready_addresses)
 
 
 class EndpointsController(ServicePodsController):
@@ -113,6 +39,7 @@ class EndpointsController(ServicePodsController):
         super().__init__(context)
         self._recorder = context.recorder("endpoint-controller")
         self._endpoints = context.informers.informer(Endpoints)
+        self._triggers = TriggerTimes()
         self._services.add_handler(self.enqueue, self.enqueue_new, self.enqueue)
         self._endpoints.add_handler(self._left_over, self.enqueue_new, self.enqueue)
 
@@ -124,54 +51,41 @@ class EndpointsController(ServicePodsController):
     async def reconcile(self, key: Key) -> AwaitChange:
         service, held = self._services.get(key), self._endpoints.get(key)
         if service is None:
+            self._triggers.forget(key)
             if held is not None and held.metadata.labels.get(MANAGED_BY) == MANAGER:
                 await self._delete(held)
-            return AwaitChange()
-        if not rules.has_endpoints(service) or service.metadata.deletion_timestamp is not None:
-            return AwaitChange()
-        every = subsets_of(service, pods_with(self._pods, key.namespace, service.spec.selector))
-        subsets = shortened(every)
-        try:
-            await self._write(service, held, subsets, truncated=subsets is not every)
-        except ApiError as error:
-            if is_namespace_terminating(error) or is_already_exists(error):
-                return AwaitChange()  # an object that is there already wakes us when it is seen
-            verb = "create" if held is None else "update"
-            text = f"Failed to {verb} endpoint {key}: {error}"
-            self._recorder.event(service, "Warning", f"FailedTo{verb.title()}Endpoint", text)
-            raise
+        elif rules.has_endpoints(service):
+            await self._reconcile_service(key, service, held)
         return AwaitChange()
 
-    async def _write(
-        self,
-        service: Service,
-        held: Endpoints | None,
-        subsets: tuple[EndpointSubset, ...],
-        *,
-        truncated: bool,
-    ) -> None:
-        labels = {**service.metadata.labels, MANAGED_BY: MANAGER}
-        labels.pop(rules.HEADLESS, None)
-        if rules.is_headless(service):
-            labels[rules.HEADLESS] = ""
-        if held is None:
-            metadata = ObjectMeta(
-                name=service.metadata.name,
-                namespace=service.metadata.namespace,
-                labels=labels,
-                annotations={OVER_CAPACITY: "truncated"} if truncated else {},
-            )
-            await self.client.create(Endpoints(metadata=metadata, subsets=subsets))
+    async def _reconcile_service(self, key: Key, service: Service, held: Endpoints | None) -> None:
+        pods = pods_with(self._pods, key.namespace, service.spec.selector)
+        trigger = self._triggers.take(key, service, pods)
+        wanted = _wanted(service, held)
+        every = subsets_of(service, pods)
+        fewer = truncated(every)
+        annotations = {OVER_CAPACITY: "truncated"} if fewer is not None else {}
+        metadata = structs.replace(
+            wanted.metadata, annotations={**_without_capacity(wanted.metadata), **annotations}
+        )
+        wanted = structs.replace(wanted, metadata=metadata, subsets=every if fewer is None else fewer)
+        if wanted == held:
             return
-        annotations = {
-            name: text for name, text in held.metadata.annotations.items() if name != OVER_CAPACITY
-        }
-        if truncated:
-            annotations[OVER_CAPACITY] = "truncated"
-        metadata = structs.replace(held.metadata, labels=labels, annotations=annotations)
-        wanted = structs.replace(held, metadata=metadata, subsets=subsets)
-        if wanted != held:
-            await self.client.update(wanted)
+        wanted = structs.replace(wanted, metadata=triggered(metadata, trigger))
+        try:
+            await (self.client.create(wanted) if held is None else self.client.update(wanted))
+        except ApiError as error:
+            if is_namespace_terminating(error) or is_already_exists(error):
+                return  # an object that is there already wakes us when it is seen
+            self._report(key, wanted, error, is_new=held is None)
+            raise
+
+    def _report(self, key: Key, wanted: Endpoints, error: ApiError, *, is_new: bool) -> None:
+        if is_new:
+            reason, text = "FailedToCreateEndpoint", f"Failed to create endpoint for service {key}: {error}"
+        else:
+            reason, text = "FailedToUpdateEndpoint", f"Failed to update endpoint {key}: {error}"
+        self._recorder.event(wanted, "Warning", reason, text)
 
     async def _delete(self, held: Endpoints) -> None:
         metadata = held.metadata
@@ -179,3 +93,19 @@ class EndpointsController(ServicePodsController):
             await self.client.delete(
                 Endpoints, metadata.name or "", metadata.namespace, uid=metadata.uid or ""
             )
+
+
+def _wanted(service: Service, held: Endpoints | None) -> Endpoints:
+    """Return the object with the labels that it should have."""
+    labels = {**service.metadata.labels, MANAGED_BY: MANAGER}
+    labels.pop(HEADLESS, None)
+    if rules.is_headless(service):
+        labels[HEADLESS] = ""
+    if held is not None:
+        return structs.replace(held, metadata=structs.replace(held.metadata, labels=labels))
+    metadata = ObjectMeta(name=service.metadata.name, namespace=service.metadata.namespace, labels=labels)
+    return Endpoints(metadata=metadata)
+
+
+def _without_capacity(metadata: ObjectMeta) -> dict[str, str]:
+    return {name: text for name, text in metadata.annotations.items() if name != OVER_CAPACITY}

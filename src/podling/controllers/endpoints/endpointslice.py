@@ -1,29 +1,35 @@
 """Keeping the endpoint slices of every service that selects pods.
 
 The service proxy and the DNS server read nothing else to know where a service's pods are and which of
-them are ready. What a slice holds is decided in ``endpoint_rules``. Slices of a service that is gone
-are the garbage collector's. Upstream: ``pkg/controller/endpointslice``.
+them are ready. ``endpoint_rules`` decides which endpoints there are, ``slice_rules`` which slice holds them,
+``traffic_hints`` and ``topology_hints`` which zones and nodes they serve. Slices of a service that is gone
+are the garbage collector's. Upstream: ``pkg/controller/endpointslice`` and ``k8s.io/endpointslice``.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
-from podling.api.core_v1 import Node, Service
+from podling.api.core_v1 import Node, Pod, Service
 from podling.api.discovery_v1 import EndpointSlice
-from podling.client.base import Key, key_of
-from podling.client.runner import AwaitChange
+from podling.client.base import Key
+from podling.client.runner import AwaitChange, NotYet
 from podling.controllers.base import ControllerContext
 from podling.controllers.children import Children
 from podling.controllers.endpoints import endpoint_rules as rules
+from podling.controllers.endpoints import traffic_hints
 from podling.controllers.endpoints.service_pods import ServicePodsController
-from podling.controllers.endpoints.slice_changes import carry_out
-from podling.controllers.endpoints.slice_rules import Owner, arrange
+from podling.controllers.endpoints.slice_changes import ChangeFailed, ManagedSlices, carry_out
+from podling.controllers.endpoints.slice_rules import Changes, Owner, arrange, recycled
+from podling.controllers.endpoints.topology_hints import Notice, TopologyHints, node_is_ready, shares_of
 from podling.controllers.endpoints.trigger_times import TriggerTimes, with_trigger
 from podling.controllers.owner_references import controller_reference
 from podling.controllers.pod_index import BY_NODE, index_pods_by_node, pods_with
 from podling.controllers.refusals import is_namespace_terminating
-from podling.machinery.errors import ApiError
+
+_TOPOLOGY = Key("", "topology")
+"""The key of a look at the zones of all nodes; Services have a namespace."""
 
 
 class EndpointSliceController(ServicePodsController):
@@ -37,54 +43,114 @@ class EndpointSliceController(ServicePodsController):
         self._recorder = context.recorder("endpoint-slice-controller")
         self._nodes = context.informers.informer(Node)
         self._triggers = TriggerTimes()
+        self._topology = TopologyHints()
+        self._topology_is_old = True
         slices = context.informers.informer(EndpointSlice)
         index_pods_by_node(self._pods)
         self._services.add_handler(self.enqueue, self.enqueue_new)
         self._children = Children(context.client, self._services, slices, self.queue, lambda service: None)
-        self._nodes.add_handler(self._wake_pods, self._node_changed)
+        self._slices = ManagedSlices(slices, rules.MANAGER, self.queue)
+        self._nodes.add_handler(self._node_appeared, self._node_changed, self._zones_changed)
+
+    def _node_appeared(self, node: Node) -> None:
+        self._zones_changed(node)
+        self._wake_pods(node)
 
     def _node_changed(self, old: Node, new: Node) -> None:
-        if old.metadata.labels.get(rules.ZONE) != new.metadata.labels.get(rules.ZONE):
+        moved = old.metadata.labels.get(rules.ZONE) != new.metadata.labels.get(rules.ZONE)
+        if moved:
             self._wake_pods(new)
+        if moved or node_is_ready(old) != node_is_ready(new):
+            self._zones_changed(new)
+
+    def _zones_changed(self, node: Node) -> None:
+        self._topology_is_old = True
+        if len(self._topology):
+            self.queue.add(_TOPOLOGY)
 
     def _wake_pods(self, node: Node) -> None:
         for pod in self._pods.by_index(BY_NODE, node.metadata.name or ""):
             self._wake(pod)
 
     async def reconcile(self, key: Key) -> AwaitChange:
+        if key == _TOPOLOGY:
+            self._refresh_topology()
+            for each in self._topology.overloaded():
+                self.queue.add(each)
+            return AwaitChange()
         service = self._services.get(key)
         if service is None:
             self._triggers.forget(key)
+            self._topology.forget(key)
         if service is None or not rules.has_endpoints(service) or not self._children.settled(key):
             return AwaitChange()
-        if service.metadata.deletion_timestamp is not None:
-            return AwaitChange()
+        await self._reconcile_service(key, service)
+        return AwaitChange()
+
+    async def _reconcile_service(self, key: Key, service: Service) -> None:
         pods = pods_with(self._pods, key.namespace, service.spec.selector)
         names = {pod.spec.node_name or "" for pod in pods}
         nodes = {name: node for name in names if (node := self._nodes.get(Key("", name))) is not None}
-        trigger = self._triggers.take(key, service, pods)
-        changes = arrange(_owner(service), self._slices_of(service), rules.desired(service, pods, nodes))
-        changes.create = [with_trigger(each, trigger) for each in changes.create]
-        changes.update = [with_trigger(each, trigger) for each in changes.update]
         try:
-            await carry_out(self.client, key_of(service), self._children, changes)
-        except ApiError as error:
-            if is_namespace_terminating(error):
-                return AwaitChange()
-            message = f"Error updating Endpoint Slices for Service {key}: {error}"
-            self._recorder.event(service, "Warning", "FailedToUpdateEndpointSlices", message)
-            raise
-        return AwaitChange()
-
-    def _slices_of(self, service: Service) -> list[EndpointSlice]:
-        """Return the service's slices that are ours and are not being deleted."""
-        return [
-            each
-            for each in self._children.owned(service)
-            if each.metadata.labels.get(rules.MANAGED_BY) == rules.MANAGER
-            and each.metadata.labels.get(rules.SERVICE_NAME) == service.metadata.name
-            and each.metadata.deletion_timestamp is None
+            await self._write_slices(key, service, pods, nodes)
+        except ChangeFailed as failed:
+            cause = failed.__cause__
+            if cause is None or is_namespace_terminating(cause):
+                return
+            self._report(key, service, str(failed))
+            raise cause from None
+        missing = [
+            f"skipping Pod {pod.metadata.name} for Service {key}: Node {pod.spec.node_name or ''} Not Found"
+            for pod in rules.without_node(service, pods, nodes)
         ]
+        if missing:
+            text = missing[0] if len(missing) == 1 else f"[{', '.join(missing)}]"
+            self._report(key, service, text)
+            raise NotYet(text)
+
+    def _report(self, key: Key, service: Service, text: str) -> None:
+        message = f"Error updating Endpoint Slices for Service {key}: {text}"
+        self._recorder.event(service, "Warning", "FailedToUpdateEndpointSlices", message)
+
+    async def _write_slices(
+        self, key: Key, service: Service, pods: Sequence[Pod], nodes: Mapping[str, Node]
+    ) -> None:
+        """Write the slices of each address type. Raises ``ChangeFailed``."""
+        trigger = self._triggers.take(key, service, pods)
+        owner, types, present = _owner(service), rules.address_types(service), self._slices.of(key)
+        for type_ in types:
+            held = [each for each in present if each.address_type == type_]
+            changes = arrange(owner, type_, held, rules.desired(service, pods, nodes, type_))
+            changes, notices = self._hinted(key, service, type_, changes)
+            changes = recycled(changes, owner.reference)
+            if service.metadata.deletion_timestamp is not None:
+                changes.create = []  # the garbage collector would delete them
+            changes.create = [with_trigger(each, trigger) for each in changes.create]
+            changes.update = [with_trigger(each, trigger) for each in changes.update]
+            await carry_out(self.client, key, "Service", self._children, changes)
+            for notice in notices:
+                self._recorder.event(service, notice.type, notice.reason, notice.message)
+        unsupported = [each for each in present if each.address_type not in types]
+        for each in unsupported:
+            self._topology.remove(key, each.address_type)
+        await carry_out(self.client, key, "Service", self._children, Changes(delete=unsupported))
+
+    def _hinted(
+        self, key: Key, service: Service, type_: str, changes: Changes
+    ) -> tuple[Changes, list[Notice]]:
+        if traffic_hints.is_topology_aware(service):
+            self._refresh_topology()
+            return self._topology.add(key, type_, changes)
+        notices = self._topology.drop(key, type_)
+        distribution = traffic_hints.distribution_of(service)
+        if distribution is None:
+            return traffic_hints.without_hints(changes), notices
+        return traffic_hints.with_preference(changes, distribution), notices
+
+    def _refresh_topology(self) -> None:
+        if self._topology_is_old:
+            self._topology.shares = shares_of(self._nodes.values())
+            self._topology_is_old = False
 
 
 def _owner(service: Service) -> Owner:

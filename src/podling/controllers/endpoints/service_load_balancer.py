@@ -21,8 +21,8 @@ from podling.client.base import Key, key_of
 from podling.client.runner import AwaitChange, RequeueAfter
 from podling.controllers.base import Controller, ControllerContext
 from podling.controllers.endpoints import load_balancer_rules as rules
-from podling.controllers.endpoints.endpoint_rules import SERVICE_NAME
 from podling.controllers.endpoints.load_balancer_rules import Placement
+from podling.controllers.endpoints.slice_rules import SERVICE_NAME
 from podling.machinery.errors import unless_gone
 
 BY_PORT = "load-balancer-port"

@@ -1,4 +1,4 @@
-"""When the pods or the Service changed that lead to a change of EndpointSlices. Pure.
+"""When the pods or the Service changed that lead to a change of EndpointSlices and Endpoints. Pure.
 
 The time stands in an annotation, from which each node's service proxy computes how long a change took to
 reach its kernel. Upstream: ``TriggerTimeTracker`` in ``k8s.io/endpointslice/util``.
@@ -13,6 +13,7 @@ from msgspec import Struct, structs
 
 from podling.api.core_v1 import Pod, Service
 from podling.api.discovery_v1 import EndpointSlice
+from podling.api.meta_v1 import ObjectMeta
 from podling.client.base import Key
 from podling.machinery.conditions import find
 
@@ -53,12 +54,17 @@ class TriggerTimes:
         self._seen.pop(key, None)
 
 
-def with_trigger(found: EndpointSlice, trigger: datetime | None) -> EndpointSlice:
-    """Return a slice that is about to be written with the time in its annotation; without one if None."""
-    kept = {name: text for name, text in found.metadata.annotations.items() if name != ANNOTATION}
+def triggered(metadata: ObjectMeta, trigger: datetime | None) -> ObjectMeta:
+    """Return metadata with the time in an annotation, of an object that is about to be written."""
+    kept = {name: text for name, text in metadata.annotations.items() if name != ANNOTATION}
     if trigger is not None:
         kept[ANNOTATION] = _text(trigger)
-    return structs.replace(found, metadata=structs.replace(found.metadata, annotations=kept))
+    return structs.replace(metadata, annotations=kept)
+
+
+def with_trigger(found: EndpointSlice, trigger: datetime | None) -> EndpointSlice:
+    """Return a slice that is about to be written with the time in its annotation."""
+    return structs.replace(found, metadata=triggered(found.metadata, trigger))
 
 
 def _ready_since(pod: Pod) -> datetime | None:

@@ -10,19 +10,21 @@ from msgspec import structs
 from podling.api.core_v1 import (
     Container,
     ContainerPort,
+    Node,
     Pod,
     PodIP,
     Service,
     ServicePort,
 )
 from podling.api.discovery_v1 import Endpoint
+from podling.api.meta_v1 import ObjectMeta
 from podling.controllers.endpoints import endpoint_rules as rules
 from podling.sim.loop import EPOCH
 from tests.unit.controllers.endpoints.services import NODES, running_pod, service
 
 
 def only_endpoint(of: Service, held: Pod) -> Endpoint:
-    ((_, endpoints),) = rules.desired(of, [held], NODES).items()
+    (endpoints,) = rules.desired(of, [held], NODES, "IPv4").values()
     (endpoint,) = endpoints.values()
     return endpoint
 
@@ -59,18 +61,6 @@ def test_a_host_name_counts_in_the_services_subdomain_only() -> None:
     assert only_endpoint(service(), running_pod("p", hostname="db-0", subdomain="other")).hostname is None
 
 
-@pytest.mark.parametrize(
-    ("distribution", "zones", "nodes"),
-    [(None, (), ()), ("PreferClose", ("a",), ()), ("PreferSameNode", ("a",), ("n1",))],
-)
-def test_hints_follow_the_traffic_distribution(
-    distribution: str | None, zones: tuple[str, ...], nodes: tuple[str, ...]
-) -> None:
-    hints = only_endpoint(service(traffic_distribution=distribution), running_pod("p")).hints
-    assert tuple(each.name for each in hints.for_zones) == zones if hints else zones == ()
-    assert tuple(each.name for each in hints.for_nodes) == nodes if hints else nodes == ()
-
-
 @pytest.mark.parametrize(("policy", "numbers"), [("", []), ("Always", [8080])])
 def test_named_ports_of_init_containers_are_left_out(policy: str, numbers: list[int]) -> None:
     """Those of sidecars count."""
@@ -97,20 +87,9 @@ def test_named_ports_are_found_in_the_pod() -> None:
     ]
     found = {
         tuple(each.port for each in ports): [key[0][0] for key in endpoints]
-        for (_, ports), endpoints in rules.desired(service(port), pods, NODES).items()
+        for ports, endpoints in rules.desired(service(port), pods, NODES, "IPv4").items()
     }
     assert found == {(8080,): ["10.0.0.1"], (9090,): ["10.0.0.2"], (): ["10.0.0.3"]}
-
-
-def test_both_address_families_have_slices_of_their_own() -> None:
-    held = running_pod("p")
-    status = structs.replace(held.status, pod_ips=(PodIP(ip="10.0.0.1"), PodIP(ip="fd00::1")))
-    both = service(ip_families=("IPv4", "IPv6"))
-    found = rules.desired(both, [structs.replace(held, status=status)], NODES)
-    assert {type_: [key[0] for key in endpoints] for (type_, _), endpoints in found.items()} == {
-        "IPv4": [("10.0.0.1",)],
-        "IPv6": [("fd00::1",)],
-    }
 
 
 FAMILIES: list[tuple[dict[str, Any], tuple[str, ...]]] = [
@@ -144,5 +123,38 @@ def test_pod_serves_in_the_families_that_it_has(
 ) -> None:
     held = running_pod("p")
     status = structs.replace(held.status, pod_ip=ips[0], pod_ips=tuple(PodIP(ip=ip) for ip in ips))
-    found = rules.desired(service(ip_families=families), [structs.replace(held, status=status)], NODES)
-    assert {type_: [key[0] for key in endpoints] for (type_, _), endpoints in found.items()} == wanted
+    subject = structs.replace(held, status=status)
+    found = {type_: addresses(service(ip_families=families), subject, type_) for type_ in families}
+    assert found == wanted
+
+
+def addresses(of: Service, held: Pod, type_: str) -> list[tuple[str, ...]]:
+    return [key[0] for each in rules.desired(of, [held], NODES, type_).values() for key in each]
+
+
+@pytest.mark.parametrize(("published", "number"), [(False, 0), (True, 1)])
+@pytest.mark.parametrize("node", ["n2", ""])
+def test_pod_of_unknown_node_is_left_out_unless_not_ready_addresses_are_published(
+    published: bool, number: int, node: str
+) -> None:
+    held = running_pod("p")
+    held = structs.replace(held, spec=structs.replace(held.spec, node_name=node))
+    of = service(publish_not_ready_addresses=published)
+    assert len(rules.desired(of, [held], NODES, "IPv4")) == number
+    assert len(rules.without_node(of, [held], NODES)) == 1 - number
+
+
+@pytest.mark.parametrize(
+    ("cluster_ip", "is_headless"), [("None", True), ("", True), ("10.0.0.1", False), ("fd00::1", False)]
+)
+def test_slices_of_headless_services_have_a_label(cluster_ip: str, is_headless: bool) -> None:
+    labels = rules.labels_of(service(cluster_ip=cluster_ip))
+    assert (labels.get("service.kubernetes.io/headless") == "") is is_headless
+
+
+def test_zone_label_without_text_is_no_zone() -> None:
+    nodes = {"n1": Node(metadata=ObjectMeta(name="n1", labels={rules.ZONE: ""}))}
+    ((endpoint,),) = (
+        each.values() for each in rules.desired(service(), [running_pod("p")], nodes, "IPv4").values()
+    )
+    assert endpoint.zone is None

@@ -7,9 +7,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from podling.api.core_v1 import (
-    EndpointAddress,
     Endpoints,
-    EndpointSubset,
     Pod,
     Service,
     ServicePort,
@@ -18,7 +16,7 @@ from podling.api.core_v1 import (
 from podling.api.discovery_v1 import EndpointSlice
 from podling.api.meta_v1 import ObjectMeta
 from podling.controllers.controller_manager import ControllerManager
-from podling.controllers.endpoints.endpoints import ADDRESSES_MAX, EndpointsController, shortened
+from podling.controllers.endpoints.endpoints import EndpointsController
 from podling.controllers.endpoints.endpointslice_mirroring import EndpointSliceMirroringController
 from podling.controllers.garbage_collector import GarbageCollectorController
 from podling.testing import ControlPlane
@@ -79,14 +77,3 @@ async def test_they_go_with_their_service_and_come_back_when_deleted(cluster: Co
     await cluster.advance(seconds=1)
     names = [each.metadata.name for each in (await cluster.client.list(Endpoints, "default")).items]
     assert "web" not in names
-
-
-def test_a_thousand_addresses_are_enough() -> None:
-    def addresses(count: int, network: int) -> tuple[EndpointAddress, ...]:
-        return tuple(EndpointAddress(ip=f"10.{network}.{n // 250}.{n % 250}") for n in range(count))
-
-    subset = EndpointSubset(addresses=addresses(900, 0), not_ready_addresses=addresses(900, 1))
-    (short,) = shortened((subset,))
-    assert (len(short.addresses), len(short.not_ready_addresses)) == (900, ADDRESSES_MAX - 900)
-    small = (EndpointSubset(addresses=addresses(5, 0)),)
-    assert shortened(small) is small
