@@ -26,7 +26,10 @@ _OWN_NAMES = {
     "replicationcontroller-controller": "replicationmanager",
     "resourcequota-controller": "resource_quota_controller_resource_changes",
     "root-ca-certificate-publisher-controller": "root_ca_cert_publisher",
+    "pod-garbage-collector-controller": "orphaned_pods_nodes",
+    "taint-eviction-controller": "noexec_taint_pod",
     "ttl-after-finished-controller": "ttl_jobs_to_delete",
+    "ttl-controller": "ttlcontroller",
 }
 """Kubernetes' names of queues that differ from their controllers' names."""
 

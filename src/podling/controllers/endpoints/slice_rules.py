@@ -180,7 +180,7 @@ def _fill(held: list[Endpoint], waiting: list[Endpoint]) -> None:
 
 
 def _slice_to_fill(slices: Sequence[EndpointSlice], count: int) -> EndpointSlice | None:
-    """Return the slice that is closest to full with ``count`` more endpoints; None if none has the capacity."""
+    """Return the slice that is closest to full with ``count`` more endpoints; None if none can hold them."""
     fitting = [each for each in slices if count + len(each.endpoints) <= ENDPOINTS_MAX]
     if not fitting or count >= ENDPOINTS_MAX:
         return None

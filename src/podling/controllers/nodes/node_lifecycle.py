@@ -11,9 +11,9 @@ Upstream: ``pkg/controller/nodelifecycle/node_lifecycle_controller.go``.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from datetime import datetime
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from msgspec import structs
 from msgspec.structs import replace
@@ -27,6 +27,7 @@ from podling.controllers.base import Controller, ControllerContext
 from podling.controllers.nodes import taints as taint_rules
 from podling.controllers.nodes.node_health import Health, is_silent, observe, silent_conditions
 from podling.controllers.nodes.node_labels import labels_to_set
+from podling.controllers.nodes.node_metrics import NodeMetrics
 from podling.controllers.nodes.node_writes import swap_taints
 from podling.controllers.nodes.taints import NO_EXECUTE, NOT_READY, UNREACHABLE
 from podling.controllers.nodes.zones import (
@@ -69,6 +70,7 @@ class NodeLifecycleController(Controller):
         self._zones: dict[str, ZoneState] = {}
         self._queues: dict[str, TaintQueue] = {}
         self._known: dict[str, Node] = {}
+        self._metrics = NodeMetrics()
         self._nodes.add_handler(self.enqueue, self.enqueue_new)
         self._pods.add_handler(self._pod_added, self._pod_changed)
         self.queue.add(MONITOR)
@@ -114,15 +116,19 @@ class NodeLifecycleController(Controller):
         """One look at every node."""
         zones: dict[str, list[bool]] = {}
         nodes = self._nodes.values()
-        self._meet(nodes)
+        began = clock.monotonic()
+        await self._meet(nodes)
         for node in nodes:
+            start = clock.monotonic()
             current = await self._look_at_node(node, now)
-            if current is not None and not is_excluded(node):
-                zones.setdefault(zone_of(node), []).append(current.status == "True")
+            self._metrics.node_seconds.observe(clock.monotonic() - start)
+            if not is_excluded(node):
+                zones.setdefault(zone_of(node), []).append(current is not None and current.status == "True")
         await self._judge_zones(zones, nodes, now)
+        self._metrics.see(zones, clock.monotonic() - began)
         return RequeueAfter(self._options.node_monitor_period)
 
-    def _meet(self, nodes: Iterable[Node]) -> None:
+    async def _meet(self, nodes: Iterable[Node]) -> None:
         """Greet nodes that are new and forget those that are gone."""
         present = {node.metadata.name or "": node for node in nodes}
         for name in [name for name in self._known if name not in present]:
@@ -133,10 +139,13 @@ class NodeLifecycleController(Controller):
             for queue in self._queues.values():
                 queue.forget(name)
         for name, node in present.items():
+            if zone_of(node) not in self._queues:
+                self._queues[zone_of(node)] = TaintQueue(self._rates.normal)
+                self._metrics.evictions[(zone_of(node),)] += 0
             if name not in self._known:
                 self._tell(node, "RegisteredNode", f"Node {name} event: Registered Node {name} in Controller")
+                await self._untaint(node)
             self._known[name] = node
-            self._queues.setdefault(zone_of(node), TaintQueue(self._rates.normal))
 
     async def _look_at_node(self, node: Node, now: datetime) -> NodeCondition | None:
         """Judge one node's signs of life; returns its Ready condition as it is now."""
@@ -207,6 +216,7 @@ class NodeLifecycleController(Controller):
             return
         taint, opposite = _no_execute(ready.status)
         await swap_taints(self.client, node, (taint,), (opposite,))
+        self._metrics.evictions[(zone_of(node),)] += 1
 
     async def _judge_zones(
         self, zones: dict[str, list[bool]], nodes: tuple[Node, ...], now: datetime
@@ -247,6 +257,9 @@ class NodeLifecycleController(Controller):
                 return
             raise
         self._recorder.event(pod, "Warning", "NodeNotReady", "Node is not ready")
+
+    def families(self) -> Iterator[Any]:
+        return self._metrics.collect()
 
     def _tell(self, node: Node, reason: str, message: str) -> None:
         self._recorder.event(node, "Normal", reason, message)

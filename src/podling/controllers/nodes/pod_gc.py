@@ -14,9 +14,10 @@ What to remove is decided by the plain functions below. Upstream: ``pkg/controll
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from msgspec import Struct
 
@@ -29,6 +30,7 @@ from podling.controllers.nodes.pod_disruption import disrupted, end_pod, failed
 from podling.controllers.nodes.taints import OUT_OF_SERVICE, is_ready
 from podling.controllers.options import DEFAULT_OPTIONS, ControllerOptions
 from podling.machinery.errors import ApiError, is_not_found
+from podling.machinery.histograms import counters
 from podling.machinery.pods import is_terminal
 
 logger = logging.getLogger(__name__)
@@ -71,6 +73,11 @@ def never_bound(pods: Iterable[Pod]) -> list[Pod]:
     return [pod for pod in pods if pod.metadata.deletion_timestamp and not pod.spec.node_name]
 
 
+def orphaned(pod: Pod, now: datetime) -> Pod:
+    """Return the pod failed because its node is gone; one that has ended stays as it is."""
+    return pod if is_terminal(pod) else failed(disrupted(pod, REASON, MESSAGE, now))
+
+
 class Missing(Struct, frozen=True):
     """Nodes that pods name and that do not exist: since when, and which of them for long enough."""
 
@@ -102,18 +109,20 @@ class PodGCController(Controller):
         self._nodes = context.informers.informer(Node)
         self._pods = context.informers.informer(Pod)
         self._missing: Mapping[str, datetime] = {}
+        self._deletions: Counter[tuple[str, str]] = Counter()  # by namespace and reason
+        self._failures: Counter[tuple[str, str]] = Counter()
         self.queue.add(PASS)
 
     async def reconcile(self, key: Key) -> RequeueAfter:
         now, pods = clock.now(), self._pods.values()
         nodes = {node.metadata.name or "": node for node in self._nodes.values()}
         for pod in surplus(pods, self._terminated_max):
-            await self._remove(pod, pod)
+            await self._remove(pod, pod, "terminated")
         for pod in stuck_out_of_service(pods, nodes):
-            await self._remove(pod, failed(pod))
+            await self._remove(pod, failed(pod), "out-of-service")
         await self._remove_orphans(pods, nodes, now)
         for pod in never_bound(pods):
-            await self._remove(pod, failed(pod))
+            await self._remove(pod, failed(pod), "unscheduled")
         return RequeueAfter(PASS_SECONDS)
 
     async def _remove_orphans(self, pods: tuple[Pod, ...], nodes: Mapping[str, Node], now: datetime) -> None:
@@ -124,7 +133,7 @@ class PodGCController(Controller):
                 continue
             for pod in pods:
                 if pod.spec.node_name == name:
-                    await self._remove(pod, failed(disrupted(pod, REASON, MESSAGE, now)))
+                    await self._remove(pod, orphaned(pod, now), "orphaned")
 
     async def _exists(self, node: str) -> bool:
         """Read from the server itself: the informer may lag. An error counts as existing."""
@@ -136,9 +145,28 @@ class PodGCController(Controller):
             return True
         return True
 
-    async def _remove(self, pod: Pod, wanted: Pod) -> None:
+    async def _remove(self, pod: Pod, wanted: Pod, reason: str) -> None:
         """One pod that cannot be removed must not keep the others: the next pass tries it again."""
+        labels = (pod.metadata.namespace or "", reason)
+        self._deletions[labels] += 1
         try:
             await end_pod(self.client, pod, wanted, grace_seconds=0)
         except (ApiError, Unreachable) as error:
+            self._failures[labels] += 1
             logger.info("pod %s could not be removed: %s", key_of(pod), error)
+
+    def families(self) -> Iterator[Any]:
+        labels = ("namespace", "reason")
+        yield counters(
+            "pod_gc_collector_force_delete_pods",
+            "[ALPHA] Number of pods that are being forcefully deleted since the Pod GC Controller started.",
+            labels,
+            self._deletions,
+        )
+        yield counters(
+            "pod_gc_collector_force_delete_pod_errors",
+            "[ALPHA] Number of errors encountered when forcefully deleting the pods since the Pod GC "
+            "Controller started.",
+            labels,
+            self._failures,
+        )

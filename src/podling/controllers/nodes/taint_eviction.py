@@ -5,18 +5,19 @@ decided again. A pod that does not tolerate every taint goes at once; one that t
 goes when the shortest of its tolerations runs out; one that tolerates them for ever stays.
 
 A deadline, once set, stands until the pod is out of danger: neither a second taint nor the first being
-swapped for another moves it. Upstream: ``pkg/controller/tainteviction``.
+swapped for another moves it, nor the end of the Node object. Upstream: ``pkg/controller/tainteviction``.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import datetime, timedelta
-from typing import ClassVar, assert_never
+from typing import Any, ClassVar, assert_never
 
 from msgspec import Struct
 
 from podling import clock
-from podling.api.core_v1 import Node, Pod, Taint
+from podling.api.core_v1 import Node, ObjectReference, Pod, Taint
 from podling.client.base import Key, key_of
 from podling.client.events import EventRecorder
 from podling.client.runner import AwaitChange, RequeueAfter
@@ -24,10 +25,12 @@ from podling.controllers.base import Controller, ControllerContext
 from podling.controllers.nodes.pod_disruption import disrupted, end_pod
 from podling.controllers.nodes.taints import NO_EXECUTE, least_toleration_seconds, matching_tolerations
 from podling.controllers.pod_index import BY_NODE, index_pods_by_node
+from podling.machinery.histograms import Histogram, counters, histograms
 from podling.machinery.moments import shifted
 
 REASON = "DeletionByTaintManager"
 MESSAGE = "Taint manager: deleting due to NoExecute taint"
+DELETION_SECONDS = (0.005, 0.025, 0.1, 0.5, 1, 2.5, 10, 30, 60, 120, 180, 240)
 
 
 class Stay(Struct, frozen=True):
@@ -78,18 +81,19 @@ class TaintEvictionController(Controller):
         self._pods = context.informers.informer(Pod)
         index_pods_by_node(self._pods)
         self._deadlines: dict[Key, tuple[str, datetime]] = {}  # with the pod's UID
-        self._nodes.add_handler(self._node_added, self._node_changed, self._node_gone)
+        self._deletions = Histogram(DELETION_SECONDS)
+        self._nodes.add_handler(self._node_added, self._node_changed)
         self._pods.add_handler(self._pod_added, self._pod_changed, self._pod_gone)
 
     def _node_added(self, node: Node) -> None:
         if no_execute(node):
-            self._node_gone(node)
+            self._enqueue_pods(node)
 
     def _node_changed(self, old: Node, new: Node) -> None:
         if no_execute(old) != no_execute(new):
-            self._node_gone(new)
+            self._enqueue_pods(new)
 
-    def _node_gone(self, node: Node) -> None:
+    def _enqueue_pods(self, node: Node) -> None:
         for pod in self._pods.by_index(BY_NODE, node.metadata.name or ""):
             self.enqueue(pod)
 
@@ -109,31 +113,58 @@ class TaintEvictionController(Controller):
         pod, now = self._pods.get(key), clock.now()
         known = self._deadlines.get(key)
         if known is not None and (pod is None or pod.metadata.uid != known[0]):
-            del self._deadlines[key]
+            self._cancel(key)
             known = None
         if pod is None or not pod.spec.node_name:
             return AwaitChange()
-        taints = no_execute(self._nodes.get(Key("", pod.spec.node_name)))
-        fate = decide(pod, taints, known[1] if known is not None else None, now)
+        fate = self._fate(pod, known[1] if known is not None else None, now)
         match fate:
             case Stay():
-                if self._deadlines.pop(key, None) is not None:
-                    self._tell(pod, f"Cancelling deletion of Pod {key}")
+                self._cancel(key)
                 return AwaitChange()
             case Leave(at=at) if at > now:
                 self._deadlines[key] = (pod.metadata.uid or "", at)
                 return RequeueAfter((at - now) / timedelta(seconds=1))
-            case Leave():
-                await self._evict(key, pod, now)
+            case Leave(at=at):
+                if known is not None and known[1] > now:
+                    self._cancel(key)
+                await self._evict(key, pod, at)
                 return AwaitChange()
             case _:
                 assert_never(fate)
 
-    async def _evict(self, key: Key, pod: Pod, now: datetime) -> None:
-        if pod.metadata.deletion_timestamp is None:
-            await end_pod(self.client, pod, disrupted(pod, REASON, MESSAGE, now))
-            self._tell(pod, f"Marking for deletion Pod {key}")
-        self._deadlines.pop(key, None)  # only now: until it succeeded, another try needs it
+    def _fate(self, pod: Pod, deadline: datetime | None, now: datetime) -> Fate:
+        node = self._nodes.get(Key("", pod.spec.node_name or ""))
+        if node is None:  # its taints are unknown: what was decided stands
+            return Stay() if deadline is None else Leave(deadline)
+        return decide(pod, no_execute(node), deadline, now)
 
-    def _tell(self, pod: Pod, message: str) -> None:
-        self._recorder.event(pod, "Normal", "TaintManagerEviction", message)
+    async def _evict(self, key: Key, pod: Pod, due: datetime) -> None:
+        now = clock.now()
+        await end_pod(self.client, pod, disrupted(pod, REASON, MESSAGE, now))
+        self._tell(key, f"Marking for deletion Pod {key}")
+        self._deadlines.pop(key, None)  # only now: until it succeeded, another try needs it
+        self._deletions.observe((clock.now() - due) / timedelta(seconds=1))
+
+    def _cancel(self, key: Key) -> None:
+        if self._deadlines.pop(key, None) is not None:
+            self._tell(key, f"Cancelling deletion of Pod {key}")
+
+    def _tell(self, key: Key, message: str) -> None:
+        about = ObjectReference(api_version="v1", kind="Pod", namespace=key.namespace, name=key.name)
+        self._recorder.event(about, "Normal", "TaintManagerEviction", message)
+
+    def families(self) -> Iterator[Any]:
+        yield counters(
+            "taint_eviction_controller_pod_deletions",
+            "[ALPHA] Total number of Pods deleted by TaintEvictionController since its start.",
+            (),
+            {(): self._deletions.count},
+        )
+        yield histograms(
+            "taint_eviction_controller_pod_deletion_duration_seconds",
+            "[ALPHA] Latency, in seconds, between the time when a taint effect has been activated for the "
+            "Pod and its deletion via TaintEvictionController.",
+            (),
+            {(): self._deletions},
+        )

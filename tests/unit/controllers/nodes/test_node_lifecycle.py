@@ -15,6 +15,7 @@ from podling.controllers.nodes.node_lifecycle import NodeLifecycleController
 from podling.machinery.conditions import find
 from podling.testing import ControlPlane
 from tests.support.control_loops import add_node, heartbeat, pod, running, set_phase, told
+from tests.support.counts import samples
 
 UNREACHABLE = "node.kubernetes.io/unreachable"
 NOT_READY = "node.kubernetes.io/not-ready"
@@ -198,3 +199,42 @@ async def test_a_pod_bound_to_a_node_that_is_not_ready_is_not_ready(cluster: Con
     found = find((await cluster.client.get(Pod, "p", "default")).status.conditions, "Ready")
     assert found is not None
     assert found.status == "False"
+
+
+async def test_node_that_never_reported_counts_as_down(cluster: ControlPlane) -> None:
+    """All nodes of the zone are down, so nothing is evicted."""
+    await add_node(cluster.client, "ill")
+    await cluster.client.create(Node(metadata=ObjectMeta(name="mute")))
+    await cluster.advance(seconds=10)
+    for _ in range(3):
+        await heartbeat(cluster.client, "ill", ready="False")
+        await cluster.advance(seconds=10)
+    assert f"{NOT_READY}:NoExecute" not in await taints(cluster.client, "ill")
+
+
+async def test_nodes_have_no_eviction_taints_when_the_controller_first_sees_them(
+    cluster: ControlPlane,
+) -> None:
+    """An eviction that another controller prepared begins anew, at the rate of the zone."""
+    for name in ("quiet", "healthy"):
+        await add_node(cluster.client, name)
+    old = [{"key": UNREACHABLE, "effect": "NoExecute"}, {"key": "mine", "effect": "NoExecute"}]
+    await cluster.client.patch(Node, "quiet", {"spec": {"taints": old}})
+    await cluster.advance(seconds=6)
+    assert await taints(cluster.client, "quiet") == {"mine:NoExecute"}
+
+
+async def test_metrics_show_zones_and_evictions(cluster: ControlPlane, manager: ControllerManager) -> None:
+    for name in ("quiet", "healthy"):
+        await add_node(cluster.client, name)
+    await pass_time(cluster, 80, "healthy")
+
+    def read(name: str) -> float:
+        return samples([manager], f"node_collector_{name}")[("",)]
+
+    assert (read("zone_size"), read("unhealthy_nodes_in_zone"), read("zone_health")) == (2, 1, 50)
+    assert read("evictions_total") == 1
+    for name in ("quiet", "healthy"):
+        await cluster.client.delete(Node, name)
+    await cluster.advance(seconds=10)
+    assert (read("zone_size"), read("unhealthy_nodes_in_zone"), read("zone_health")) == (0, 0, 100)

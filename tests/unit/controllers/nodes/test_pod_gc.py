@@ -17,6 +17,7 @@ from podling.machinery.conditions import find
 from podling.sim.loop import EPOCH
 from podling.testing import ControlPlane
 from tests.support.control_loops import add_node, pod, running, set_phase
+from tests.support.counts import samples
 
 
 def ended(name: str, age: int, phase: str = "Succeeded", reason: str = "") -> Pod:
@@ -152,3 +153,18 @@ async def test_terminated_pods_beyond_the_limit_go(cluster: ControlPlane) -> Non
     ):
         await cluster.advance(seconds=1)
         assert await names(cluster) == ["p2", "p3"]
+
+
+async def test_orphan_that_has_ended_keeps_its_status(cluster: ControlPlane) -> None:
+    async with running(cluster.client, PodGCController) as manager:
+        held = pod("done", node="never-was")
+        metadata = structs.replace(held.metadata, finalizers=("example.com/hold",))
+        await cluster.client.create(structs.replace(held, metadata=metadata))
+        await set_phase(cluster.client, "done", "Succeeded")
+        await cluster.advance(minutes=2)
+        done = await cluster.client.get(Pod, "done", "default")
+        assert done.metadata.deletion_timestamp is not None
+        assert done.status.phase == "Succeeded"
+        assert find(done.status.conditions, "DisruptionTarget") is None
+        assert samples([manager], "pod_gc_collector_force_delete_pods_total")["default", "orphaned"] >= 1
+        assert samples([manager], "pod_gc_collector_force_delete_pod_errors_total") == {}

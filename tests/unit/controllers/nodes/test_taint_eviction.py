@@ -13,6 +13,7 @@ from podling.controllers.nodes.taint_eviction import TaintEvictionController
 from podling.machinery.conditions import find
 from podling.testing import ControlPlane
 from tests.support.control_loops import add_node, pod, running, told
+from tests.support.counts import samples
 
 TAINT = {"key": "maintenance", "effect": "NoExecute"}
 
@@ -93,6 +94,10 @@ async def test_second_untolerated_taint_evicts_at_once(cluster: ControlPlane) ->
     await taint(cluster, TAINT, {"key": "fire", "effect": "NoExecute"})
     await cluster.advance(seconds=1)
     assert await leaving(cluster) == ["patient"]
+    assert set(await told(cluster.client)) == {
+        "Normal TaintManagerEviction patient: Cancelling deletion of Pod default/patient",
+        "Normal TaintManagerEviction patient: Marking for deletion Pod default/patient",
+    }
 
 
 async def test_a_pod_that_comes_to_a_tainted_node_leaves_too(cluster: ControlPlane) -> None:
@@ -121,3 +126,79 @@ async def test_no_schedule_taints_evict_no_pods(cluster: ControlPlane, key: str)
     await taint(cluster, {"key": key, "effect": "NoSchedule"})
     await cluster.advance(minutes=10)
     assert await leaving(cluster) == []
+
+
+async def test_deadline_stands_when_taints_change(cluster: ControlPlane) -> None:
+    await add_pod(cluster, "patient", 300)
+    await taint(cluster, TAINT)
+    await cluster.advance(seconds=200)
+    await taint(cluster, {**TAINT, "value": "other"})
+    await cluster.advance(seconds=99)
+    assert await leaving(cluster) == []
+    await cluster.advance(seconds=2)
+    assert await leaving(cluster) == ["patient"]
+
+
+async def test_deadline_stands_when_the_node_object_goes(cluster: ControlPlane) -> None:
+    await add_pod(cluster, "patient", 300)
+    await add_pod(cluster, "settled", forever=True)
+    await taint(cluster, TAINT)
+    await cluster.advance(seconds=200)
+    await cluster.client.delete(Node, "n1")
+    await cluster.advance(seconds=99)
+    assert await leaving(cluster) == []
+    await cluster.advance(seconds=2)
+    assert await leaving(cluster) == ["patient"]
+
+
+async def test_pod_deleted_before_its_deadline_is_reported(cluster: ControlPlane) -> None:
+    await add_pod(cluster, "patient", 300)
+    await taint(cluster, TAINT)
+    await cluster.advance(seconds=200)
+    await cluster.client.delete(Pod, "patient", "default", grace_seconds=0)
+    await cluster.advance(seconds=1)
+    assert await told(cluster.client) == [
+        "Normal TaintManagerEviction patient: Cancelling deletion of Pod default/patient"
+    ]
+
+
+async def test_pod_made_anew_under_its_name_gets_its_own_deadline(cluster: ControlPlane) -> None:
+    await add_pod(cluster, "patient", 300)
+    await taint(cluster, TAINT)
+    await cluster.advance(seconds=200)
+    await cluster.client.delete(Pod, "patient", "default", grace_seconds=0)
+    await add_pod(cluster, "patient", 300)
+    await cluster.advance(seconds=299)
+    assert await leaving(cluster) == []
+    await cluster.advance(seconds=2)
+    assert await leaving(cluster) == ["patient"]
+
+
+async def test_toleration_of_no_seconds_evicts_at_once(cluster: ControlPlane) -> None:
+    await taint(cluster, TAINT)
+    for name, seconds in (("none", 0), ("less", -5), ("some", 5)):
+        await add_pod(cluster, name, seconds)
+    await cluster.advance(seconds=1)
+    assert await leaving(cluster) == ["less", "none"]
+
+
+async def test_pod_that_is_being_deleted_is_marked_too(cluster: ControlPlane) -> None:
+    await add_pod(cluster, "going")
+    await cluster.client.delete(Pod, "going", "default")
+    await taint(cluster, TAINT)
+    await cluster.advance(seconds=1)
+    going = await cluster.client.get(Pod, "going", "default")
+    assert find(going.status.conditions, "DisruptionTarget") is not None
+
+
+async def test_metrics_count_deletions_and_their_delay(
+    cluster: ControlPlane, manager: ControllerManager
+) -> None:
+    await add_pod(cluster, "stranger")
+    await add_pod(cluster, "patient", 300)
+    await taint(cluster, TAINT)
+    await cluster.advance(seconds=301)
+    name = "taint_eviction_controller_pod_deletion"
+    assert samples([manager], f"{name}s_total")[()] == 2
+    assert samples([manager], f"{name}_duration_seconds_count")[()] == 2
+    assert samples([manager], f"{name}_duration_seconds_sum")[()] < 1
