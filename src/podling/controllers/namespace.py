@@ -31,6 +31,7 @@ from podling.controllers.other_apis import NO_OTHER_APIS, OtherApis
 from podling.machinery.conditions import with_condition
 from podling.machinery.encoding.custom import is_established, stored_resource
 from podling.machinery.errors import ApiError, is_conflict, is_not_found
+from podling.machinery.pods import is_terminal
 from podling.machinery.scheme import RESOURCES, Resource
 
 FINALIZER = "kubernetes"
@@ -50,22 +51,38 @@ class Remains:
     undiscovered: tuple[str, ...] = ()
     """Groups and versions whose servers do not say what the namespace holds of them."""
 
-    def count(self, resource: Resource, left: Iterable[Any]) -> None:
-        """Note the objects of one resource that did not go at once."""
-        for obj in left:
-            name = f"{resource.plural}.{resource.group}"
-            self.numbers[name] = self.numbers.get(name, 0) + 1
-            self.estimate_seconds = max(self.estimate_seconds, _estimate(obj))
-            for finalizer in obj.metadata.finalizers:
-                self.finalizers[finalizer] = self.finalizers.get(finalizer, 0) + 1
+    def count(
+        self, namespace: str, resource: Resource, left: Sequence[Any], estimate_seconds: int = 0
+    ) -> None:
+        """Note the objects of one resource that did not go at once.
+
+        Args:
+            estimate_seconds: the time that the objects may take; without any, objects that no finalizer
+                holds are an error.
+        """
+        if not left:
+            return
+        self.numbers[f"{resource.plural}.{resource.group}"] = len(left)
+        held = [finalizer for obj in left for finalizer in obj.metadata.finalizers]
+        for finalizer in held:
+            self.finalizers[finalizer] = self.finalizers.get(finalizer, 0) + 1
+        if not estimate_seconds and held:
+            estimate_seconds = FINALIZER_ESTIMATE_SECONDS
+        self.estimate_seconds = max(self.estimate_seconds, estimate_seconds)
+        if not estimate_seconds:
+            which = f"{resource.group}/{resource.version}, Resource={resource.plural}"
+            self.errors.append(f"unexpected items still remain in namespace: {namespace} for gvr: {which}")
 
 
-def _estimate(obj: Any) -> int:
-    """Seconds until an object that is being deleted is probably gone."""
-    if isinstance(obj, Pod) and not obj.metadata.finalizers:
-        grace = obj.metadata.deletion_grace_period_seconds
-        return grace if grace is not None else obj.spec.termination_grace_period_seconds or 30
-    return FINALIZER_ESTIMATE_SECONDS
+def termination_estimate(pods: Iterable[Pod], deleted: datetime, now: datetime) -> int:
+    """Return the longest grace period of pods that have not ended; 0 once it is over.
+
+    Args:
+        deleted: the time at which the deletion of the namespace was requested.
+    """
+    graces = (each.spec.termination_grace_period_seconds or 0 for each in pods if not is_terminal(each))
+    longest = max(graces, default=0)
+    return 0 if (now - deleted).total_seconds() >= longest else longest
 
 
 def conditions_after(
@@ -119,8 +136,7 @@ def _content_failure(errors: list[str]) -> tuple[str, str, str, bool]:
     if not errors:
         message = "All content successfully deleted, may be waiting on finalization"
         return type_, "ContentDeleted", message, False
-    joined = errors[0] if len(errors) == 1 else f"[{', '.join(errors)}]"
-    message = f"Failed to delete all resource types, {len(errors)} remaining: {joined}"
+    message = f"Failed to delete all resource types, {len(errors)} remaining: {', '.join(sorted(errors))}"
     return type_, "ContentDeletionFailed", message, True
 
 
@@ -209,7 +225,9 @@ class NamespaceController(Controller):
         remains = Remains(undiscovered=unavailable_groups(services.items))
         name = namespace.metadata.name or ""
         pods, others = deletable_resources()
-        await self._delete_all(name, pods, remains)
+        deleted, now = namespace.metadata.deletion_timestamp or clock.now(), clock.now()
+        estimate = termination_estimate((await self.client.list(Pod, name)).items, deleted, now)
+        await self._delete_all(name, pods, remains, estimate)
         if not remains.numbers and not remains.errors:
             definitions = await self.client.list(CustomResourceDefinition)
             await self._delete_all(name, [*others, *custom_resources(definitions.items)], remains)
@@ -226,10 +244,13 @@ class NamespaceController(Controller):
         await self.client.update(structs.replace(namespace, spec=spec), subresource="finalize")
         return AwaitChange()
 
-    async def _delete_all(self, namespace: str, resources: list[Resource], remains: Remains) -> None:
+    async def _delete_all(
+        self, namespace: str, resources: list[Resource], remains: Remains, estimate_seconds: int = 0
+    ) -> None:
         for resource in resources:
             try:
-                remains.count(resource, await self._delete_kind(namespace, resource))
+                left = await self._delete_kind(namespace, resource)
+                remains.count(namespace, resource, left, estimate_seconds)
             except ApiError as error:
                 remains.errors.append(str(error))
 
@@ -243,7 +264,7 @@ class NamespaceController(Controller):
                 if found:
                     await self._delete_found(resource, namespace, found)
                     found = await self._others.list(resource, namespace)
-                remains.count(resource, found)
+                remains.count(namespace, resource, found)
             except ApiError as error:
                 remains.errors.append(str(error))
 

@@ -27,8 +27,13 @@ from podling.controllers.custom_kinds import CustomKinds
 from podling.controllers.status_writes import write_status
 from podling.machinery import quotas
 from podling.machinery.scheme import RESOURCES, Resource, resource_of
+from podling.machinery.storage_classes import attributes_classes_of
 
 RESYNC_SECONDS = 300.0
+STORAGE_CLASS = ".storageclass.storage.k8s.io/"
+POD_LIMITS = frozenset(
+    ["pods", *(f"{side}{name}" for side in ("", "requests.", "limits.") for name in quotas.NATIVE)]
+)
 
 
 def counted_resource(name: str) -> Resource | None:
@@ -37,27 +42,40 @@ def counted_resource(name: str) -> Resource | None:
         plural, _, group = name.removeprefix("count/").partition(".")
     elif name in quotas.COUNTED_BY_NAME:
         plural, group = name, ""
-    elif name == "services" or name.startswith("services."):
+    elif name in ("services", "services.nodeports", "services.loadbalancers"):
         return resource_of(Service)
-    elif name in ("persistentvolumeclaims", "requests.storage") or ".storageclass.storage.k8s.io/" in name:
+    elif name.rpartition(STORAGE_CLASS)[2] in ("persistentvolumeclaims", "requests.storage"):
         return resource_of(PersistentVolumeClaim)
     else:
-        return resource_of(Pod)
+        return resource_of(Pod) if is_of_pods(name) else None
     return next((each for each in RESOURCES if (each.plural, each.group) == (plural, group)), None)
 
 
+def is_of_pods(name: str) -> bool:
+    """Return whether pods count against the limit: a native resource, huge pages or an extended resource."""
+    if name in POD_LIMITS or name.startswith(("hugepages-", "requests.hugepages-")):
+        return True
+    return name.startswith("requests.") and "/" in name and "kubernetes.io/" not in name
+
+
 def status_of(
-    quota: ResourceQuota, objects: Iterable[tuple[Resource, ApiObject]], now: datetime
+    quota: ResourceQuota, names: Iterable[str], objects: Iterable[tuple[Resource, ApiObject]], now: datetime
 ) -> ResourceQuotaStatus:
-    """Return the quota's status when these objects, of every resource it counts, are in its namespace."""
+    """Return the quota's status when these objects, of every resource it counts, are in its namespace.
+
+    Args:
+        names: the limits that something counts against; a use of others that stands in the status stays.
+    """
     hard = quota.spec.hard
     usages = (
         quotas.usage(obj, resource.plural, resource.group, now)
         for resource, obj in objects
         if quotas.in_scope(quota.spec, obj)
     )
-    used = quotas.total(usages, hard)
-    return ResourceQuotaStatus(hard=dict(hard), used={name: str(amount) for name, amount in used.items()})
+    counted = quotas.total(usages, names)
+    used = {name: amount for name, amount in quota.status.used.items() if name in hard}
+    used |= {name: str(amount) for name, amount in counted.items()}
+    return ResourceQuotaStatus(hard=dict(hard), used=used)
 
 
 class ResourceQuotaController(Controller):
@@ -95,12 +113,12 @@ class ResourceQuotaController(Controller):
         if quota is None:
             return AwaitChange()
         objects: list[tuple[Resource, ApiObject]] = []
-        named = (self._named(name) for name in quota.spec.hard)
-        for resource in dict.fromkeys(each for each in named if each is not None):
+        named = {name: found for name in quota.spec.hard if (found := self._named(name)) is not None}
+        for resource in dict.fromkeys(named.values()):
             informer = self._follow(resource.storage_resource)
             await informer.synced()
             objects += [(resource, obj) for obj in informer.by_index(BY_NAMESPACE, key.namespace)]
-        status = status_of(quota, objects, clock.now())
+        status = status_of(quota, named, objects, clock.now())
         if status != quota.status:
             await write_status(self.client, structs.replace(quota, status=status))
         return RequeueAfter(RESYNC_SECONDS)
@@ -119,9 +137,15 @@ class ResourceQuotaController(Controller):
             self.enqueue(quota)
 
     def _wake_if_changed(self, old: Any, new: Any) -> None:
-        """Of all changes only some can change a count: of the spec, of the phase, and deletion."""
-        phases = [getattr(getattr(obj, "status", None), "phase", None) for obj in (old, new)]
-        deletions = [obj.metadata.deletion_timestamp for obj in (old, new)]
-        specs = [getattr(obj, "spec", None) for obj in (old, new)]
-        if phases[0] != phases[1] or deletions[0] != deletions[1] or specs[0] != specs[1]:
+        if _countable(old) != _countable(new):
             self._wake(new)
+
+
+def _countable(obj: Any) -> tuple[Any, ...]:
+    """Return all of an object that its usage, or its scopes, can depend on."""
+    status = getattr(obj, "status", None)
+    phase = getattr(status, "phase", None)
+    sizes: tuple[Any, ...] = ()
+    if isinstance(obj, PersistentVolumeClaim):
+        sizes = (obj.status.allocated_resources, attributes_classes_of(obj))
+    return obj.metadata.deletion_timestamp, getattr(obj, "spec", None), phase, sizes

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import logging
+from datetime import timedelta
 
 import pytest
 
 from podling.api.apiregistration_v1 import APIService, APIServiceSpec, ServiceReference
-from podling.api.core_v1 import ConfigMap, Namespace, NamespaceCondition, Pod, Service
+from podling.api.core_v1 import ConfigMap, Namespace, NamespaceCondition, Pod, PodSpec, PodStatus, Service
 from podling.api.meta_v1 import ObjectMeta
-from podling.controllers.namespace import NamespaceController, Remains, conditions_after
+from podling.controllers.namespace import (
+    NamespaceController,
+    Remains,
+    conditions_after,
+    termination_estimate,
+)
 from podling.machinery.conditions import find
 from podling.machinery.errors import ApiError
+from podling.machinery.scheme import resource_of
 from podling.sim.loop import EPOCH
 from podling.testing import ControlPlane
 from tests.support.control_loops import pod, running
@@ -118,7 +125,7 @@ def test_conditions_name_what_could_not_be_deleted() -> None:
         conditions_after((), Remains(errors=["no", "never"]), EPOCH), "NamespaceDeletionContentFailure"
     )
     assert failed is not None
-    assert failed.message == "Failed to delete all resource types, 2 remaining: [no, never]"
+    assert failed.message == "Failed to delete all resource types, 2 remaining: never, no"
     assert (failed.status, failed.reason) == ("True", "ContentDeletionFailed")
 
 
@@ -185,3 +192,65 @@ async def test_namespace_goes_within_a_minute_after_a_long_hindrance(
     told = [each for each in caplog.records if "emptying namespace team" in each.getMessage()]
     assert 90 <= len(told) <= 110, "once a minute, after a few quick tries"
     assert all(each.exc_info is None and each.levelno == logging.INFO for each in told)
+
+
+@pytest.mark.parametrize(
+    ("graces", "passed", "wanted"),
+    [((), 0, 0), ((30, 60), 0, 60), ((30, 60), 59, 60), ((30, 60), 60, 0), ((0,), 0, 0)],
+)
+def test_estimate_is_the_longest_grace_period_of_pods_until_it_is_over(
+    graces: tuple[int, ...], passed: int, wanted: int
+) -> None:
+    pods = [Pod(spec=PodSpec(termination_grace_period_seconds=grace)) for grace in graces]
+    pods.append(Pod(spec=PodSpec(termination_grace_period_seconds=900), status=PodStatus(phase="Failed")))
+    assert termination_estimate(pods, EPOCH, EPOCH + timedelta(seconds=passed)) == wanted
+
+
+def left_over(*finalizers: str) -> ConfigMap:
+    return ConfigMap(metadata=ObjectMeta(name="m", finalizers=finalizers))
+
+
+@pytest.mark.parametrize(
+    ("left", "estimate", "finalizers", "seconds", "errors"),
+    [
+        ([], 0, {}, 0, []),
+        ([left_over("a", "b"), left_over("a")], 0, {"a": 2, "b": 1}, 15, []),
+        ([left_over("a"), left_over()], 0, {"a": 1}, 15, []),
+        ([left_over("a")], 60, {"a": 1}, 60, []),
+        ([left_over()], 60, {}, 60, []),
+        (
+            [left_over()],
+            0,
+            {},
+            0,
+            ["unexpected items still remain in namespace: team for gvr: /v1, Resource=configmaps"],
+        ),
+    ],
+)
+def test_objects_that_nothing_holds_are_an_error_when_no_time_is_left(
+    left: list[ConfigMap], estimate: int, finalizers: dict[str, int], seconds: int, errors: list[str]
+) -> None:
+    remains = Remains()
+    remains.count("team", resource_of(ConfigMap), left, estimate)
+    assert (remains.finalizers, remains.estimate_seconds, remains.errors) == (finalizers, seconds, errors)
+    assert remains.numbers == ({"configmaps.": len(left)} if left else {})
+
+
+async def test_pods_that_stay_beyond_their_grace_period_are_reported(cluster: ControlPlane) -> None:
+    """Their node is lost, so no kubelet removes them."""
+    async with running(cluster.client, NamespaceController):
+        await make_namespace(cluster)
+        await cluster.client.create(pod("stuck", "team", node="lost", termination_grace_period_seconds=30))
+        await cluster.client.delete(Namespace, "team")
+        await cluster.advance(seconds=10)
+        assert (await condition(cluster, "NamespaceDeletionContentFailure")).status == "False"
+        await cluster.advance(minutes=2)
+        failure = await condition(cluster, "NamespaceDeletionContentFailure")
+        assert (failure.status, failure.reason) == ("True", "ContentDeletionFailed")
+        assert failure.message == (
+            "Failed to delete all resource types, 1 remaining: unexpected items still remain in namespace: "
+            "team for gvr: /v1, Resource=pods"
+        )
+        await cluster.client.delete(Pod, "stuck", "team", grace_seconds=0)
+        await cluster.advance(seconds=5)
+        assert not await exists(cluster)

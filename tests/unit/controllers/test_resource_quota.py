@@ -11,11 +11,13 @@ from podling.api.core_v1 import (
     ConfigMap,
     Container,
     PersistentVolumeClaim,
+    PersistentVolumeClaimSpec,
     Pod,
     ResourceQuota,
     ResourceQuotaSpec,
     ResourceRequirements,
     Service,
+    VolumeResourceRequirements,
 )
 from podling.api.meta_v1 import ObjectMeta
 from podling.controllers.controller_manager import ControllerManager
@@ -38,6 +40,10 @@ from tests.support.control_loops import pod, running, set_phase
         ("requests.storage", PersistentVolumeClaim),
         ("gold.storageclass.storage.k8s.io/requests.storage", PersistentVolumeClaim),
         ("configmaps", ConfigMap),
+        ("hugepages-2Mi", Pod),
+        ("requests.hugepages-2Mi", Pod),
+        ("limits.ephemeral-storage", Pod),
+        ("gold.storageclass.storage.k8s.io/persistentvolumeclaims", PersistentVolumeClaim),
         ("count/configmaps", ConfigMap),
         ("count/deployments.apps", Deployment),
     ],
@@ -46,8 +52,20 @@ def test_object_count_limit_names_its_resource(name: str, kind: type) -> None:
     assert counted_resource(name) is resource_of(kind)
 
 
-def test_a_limit_on_nothing_known_counts_nothing() -> None:
-    assert counted_resource("count/widgets.example.com") is None
+@pytest.mark.parametrize(
+    "name",
+    [
+        "count/widgets.example.com",
+        "example.com/gpu",
+        "limits.example.com/gpu",
+        "limits.hugepages-2Mi",
+        "services.example.com",
+        "gold.storageclass.storage.k8s.io/other",
+        "requests.kubernetes.io/gpu",
+    ],
+)
+def test_a_limit_on_nothing_known_counts_nothing(name: str) -> None:
+    assert counted_resource(name) is None
 
 
 @pytest.fixture
@@ -114,3 +132,25 @@ async def test_a_pod_whose_grace_is_over_counts_no_more(cluster: ControlPlane) -
     assert await used(cluster) == {"pods": "1"}
     await cluster.advance(minutes=6)
     assert await used(cluster) == {"pods": "0"}
+
+
+async def test_limits_that_nothing_counts_against_have_no_use(cluster: ControlPlane) -> None:
+    await limit(cluster, pods="5", count__widgets_example_com="1")
+    assert await used(cluster) == {"pods": "0"}
+
+
+async def test_claim_that_grows_in_its_status_counts_with_the_larger_size(cluster: ControlPlane) -> None:
+    await limit(cluster, requests_storage="10Gi")
+    claim = PersistentVolumeClaim(
+        metadata=ObjectMeta(name="data", namespace="default"),
+        spec=PersistentVolumeClaimSpec(
+            access_modes=("ReadWriteOnce",), resources=VolumeResourceRequirements(requests={"storage": "1Gi"})
+        ),
+    )
+    await cluster.client.create(claim)
+    await cluster.advance(seconds=1)
+    assert await used(cluster) == {"requests.storage": "1Gi"}
+    status = {"status": {"allocatedResources": {"storage": "2Gi"}}}
+    await cluster.client.patch(PersistentVolumeClaim, "data", status, "default", subresource="status")
+    await cluster.advance(seconds=1)
+    assert await used(cluster) == {"requests.storage": "2Gi"}
