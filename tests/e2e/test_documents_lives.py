@@ -234,7 +234,7 @@ def probed_at(lives: Lives, pod: str, times: int) -> list[float]:
     lives.wait_ready(pod)
     started = moment(first_status(lives.get("pod", pod))["state"]["running"]["startedAt"])
     follow = subprocess.Popen(
-        lives.kubectl_command("logs", "-f", "--timestamps", pod), stdout=subprocess.PIPE
+        lives.kubectl_command("logs", "-f", "--timestamps", pod), stdout=subprocess.PIPE, bufsize=0
     )
     with follow:
         assert follow.stdout is not None

@@ -91,12 +91,12 @@ def test_watch_shows_a_pod_come_and_go(cluster: RealCluster) -> None:
             str(cluster.kubeconfig),
             "get",
             "pods",
-            "--watch-only",
+            "--watch",
             "-l",
             "app=watched",
         ],
         stdout=subprocess.PIPE,
-        text=True,
+        bufsize=0,
     )
     try:
         manifest = shell_pod("watched", SERVE)
@@ -264,14 +264,15 @@ def test_auth_shows_user_and_rights(cluster: RealCluster) -> None:
     assert "system:masters" in cluster.kubectl("auth", "whoami")
 
 
-def read_until(process: subprocess.Popen[str], word: str, seconds: float = 60) -> bool:
-    """Read the process' lines until one has ``word``; return False when none came in time."""
+def read_until(process: subprocess.Popen[bytes], word: str, seconds: float = 60) -> bool:
+    """Read the process' lines, which nothing buffers, until one has ``word``; return False when none came
+    in time."""
     assert process.stdout
     while select.select([process.stdout], [], [], seconds)[0]:
         line = process.stdout.readline()
         if not line:
             return False
-        if word in line:
+        if word.encode() in line:
             return True
     return False
 

@@ -32,7 +32,7 @@ def here(cluster: RealCluster) -> Iterator[RealCluster]:
         yield cluster
         in_namespace(cluster, "delete", "pod,pvc", "--all", "--grace-period=1")
         until(lambda: not cluster.get("pv")["items"])
-    assert str(cluster.directory) not in Path("/proc/mounts").read_text().replace("/containers/", "")
+    until(lambda: str(cluster.directory) not in Path("/proc/mounts").read_text().replace("/containers/", ""))
     assert attached(cluster) == []
 
 
