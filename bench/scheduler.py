@@ -19,7 +19,9 @@ from podling.api.meta_v1 import LabelSelector, ObjectMeta
 from podling.scheduler.cache import Cache
 from podling.scheduler.decide import Placement, decide
 from podling.scheduler.podfacts import facts_of
-from podling.scheduler.profile import DEFAULT_PLUGINS
+from podling.scheduler.profiles import default_configuration, make_profiles
+
+[PROFILE] = make_profiles(default_configuration()).values()
 
 NODES = 1_000
 PODS = 2_000
@@ -77,7 +79,7 @@ def rate(make_spec: Callable[..., PodSpec]) -> float:
     start = time.perf_counter()
     for each in pods:
         facts = facts_of(each)
-        outcome = decide(facts, cache, DEFAULT_PLUGINS, (), first)
+        outcome = decide(facts, cache, PROFILE, (), first)
         if not isinstance(outcome, Placement):
             raise RuntimeError(outcome.message())
         cache.add_pod(facts, outcome.node, assumed=True)

@@ -58,7 +58,8 @@ def _not_looked_at(evidence: Evidence) -> Explanation:
     advice = "A moment later it will have; look again."
     if name != "default-scheduler":
         advice = (
-            f"Start a scheduler that calls itself {name}, or create the pod anew without spec.schedulerName."
+            f"Give the scheduler a profile of the name {name}, start another one that calls itself so, or "
+            "create the pod anew without spec.schedulerName."
         )
     source = Source(kind="spec", name="spec.schedulerName", detail=name or "")
     return Explanation(area="scheduler", reason="Pending", text=text, advice=advice, evidence=(source,))

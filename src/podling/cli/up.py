@@ -30,6 +30,7 @@ from podling.cli.options.cluster_configuration import config_option
 from podling.cli.options.controller_options import chosen_controller_options, controller_options
 from podling.cli.options.network_options import check_ranges, chosen_ranges, network_options
 from podling.cli.options.node_options import chosen_node_options, kubelet_config_option, node_options
+from podling.cli.options.scheduler_options import chosen_scheduler_options, scheduler_options
 from podling.cluster.cluster_settings import ClusterSettings
 from podling.cluster.directory import DataDirectory
 from podling.cluster.directory_errors import DirectoryInUse, DirectoryUnusable
@@ -122,6 +123,7 @@ T = TypeVar("T")
 @kubelet_config_option("--kubelet-config")
 @node_options
 @controller_options
+@scheduler_options
 @config_option
 @click.option(
     "--set-aside-undecodable",
@@ -156,6 +158,7 @@ def up(
     last = directory.settings()
     chosen_node_options(chosen, last.node_options)
     chosen_controller_options(chosen, last.controller_options)
+    chosen_scheduler_options(chosen, last)
     _check_kubeconfig(kubeconfig)
     if detach:
         detach_command("up", directory)
@@ -229,6 +232,7 @@ def _settings(last: ClusterSettings, chosen: Mapping[str, Any], progress: Progre
         hostname_override=_chosen(chosen["hostname_override"], last.hostname_override).lower(),
         node_options=chosen_node_options(chosen, last.node_options),
         controller_options=chosen_controller_options(chosen, last.controller_options),
+        **chosen_scheduler_options(chosen, last),
     )
 
 
@@ -253,7 +257,7 @@ def _check_choice_of_parts(chosen: Mapping[str, Any]) -> None:
         raise click.UsageError("--api-workers needs --processes several")
     if not chosen["api_only"]:
         return
-    for option in ("runtime", "nodes", "controllers", "static_pod_path"):
+    for option in ("runtime", "nodes", "controllers", "static_pod_path", "scheduler_config"):
         if chosen[option]:
             name = f"--{option.replace('_', '-')}"
             raise click.UsageError(f"{name} means nothing with --api-only, which runs no other part")

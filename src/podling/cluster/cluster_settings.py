@@ -53,6 +53,10 @@ class ClusterSettings(msgspec.Struct, frozen=True, kw_only=True):
     """The name of the first node; empty: the machine's own."""
     node_options: NodeOptions = msgspec.field(default_factory=NodeOptions)
     """The options of the nodes' kubelets."""
+    scheduler_config: str = ""
+    """The file with the scheduler's configuration, which is read at each start; empty: none."""
+    scheduler_document: str = ""
+    """The scheduler's configuration as JSON, from a cluster's configuration file; empty: none."""
     controller_options: ControllerOptions = msgspec.field(default_factory=ControllerOptions)
     identity: str = ""
     """The identity of the last run, to name the cluster when ``identity.json`` is lost."""

@@ -15,6 +15,7 @@ from podling.controllers.other_apis import NO_OTHER_APIS, OtherApis
 from podling.controllers.registry import NAMES, controllers
 from podling.controllers.volumes.volume_folders import Folders
 from podling.machinery.network_ranges import DEFAULT_RANGES, Network
+from podling.scheduler.configuration.types import KubeSchedulerConfiguration
 from podling.supervisor import Supervisor
 
 _GROUPS = ("system:masters", "system:authenticated")
@@ -54,12 +55,13 @@ async def run_components(  # noqa: PLR0913 the parts that controllers are made o
     names: Collection[str] = NAMES,
     pod_ranges: Sequence[Network] = DEFAULT_RANGES.pods,
     options: ControllerOptions = DEFAULT_OPTIONS,
+    scheduler_configuration: KubeSchedulerConfiguration | None = None,
 ) -> None:
     """Run the scheduler and the controllers with these ``names`` until cancelled.
 
     ``folders`` keeps the volumes that are made for claims, ``signer`` has the authority's key; without one no
     certificates are signed. ``others`` leads to aggregated APIs. Nodes get blocks of ``pod_ranges``;
-    ``options`` are the controllers'.
+    ``options`` are the controllers'; ``scheduler_configuration`` None is the default one.
     """
     from podling.scheduler.scheduler import Scheduler
 
@@ -73,7 +75,7 @@ async def run_components(  # noqa: PLR0913 the parts that controllers are made o
         names=names,
     )
     manager = ControllerManager(client_for(CONTROLLER_MANAGER), loops)
-    scheduler = Scheduler(client_for(SCHEDULER), manager.informers)
+    scheduler = Scheduler(client_for(SCHEDULER), manager.informers, scheduler_configuration)
     async with Supervisor() as supervisor:
         tasks = {
             "controller-manager": supervisor.keep_running("controller-manager", manager.run),

@@ -13,6 +13,7 @@ from podling.client.requests import User
 from podling.cluster.cluster_settings import ClusterSettings
 from podling.cluster.components import Observer, run_components
 from podling.cluster.directory import DataDirectory
+from podling.cluster.scheduler_settings import scheduler_configuration
 from podling.controllers.enabled_controllers import enabled_names
 from podling.controllers.other_apis import OtherApis
 from podling.controllers.volumes.volume_folders import NoFolders, VolumeFolders
@@ -47,6 +48,7 @@ class ControlPlane:
             self._names(),
             ranges,
             self._settings.controller_options,
+            scheduler_configuration(self._settings),
         )
         return self._supervisor.keep_running("control-plane", work)
 

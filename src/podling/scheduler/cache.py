@@ -12,13 +12,15 @@ such a row has pods, is not ``present`` and is never offered.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import zip_longest
 
 import numpy as np
 
-from podling.api.core_v1 import Node, PersistentVolume, PersistentVolumeClaim, Taint
-from podling.api.storage_v1 import StorageClass
+from podling.api.core_v1 import Node, PersistentVolume, PersistentVolumeClaim, Taint, Volume
+from podling.api.storage_v1 import CSINode, StorageClass, VolumeAttachment
 from podling.machinery.quantity import parse
 from podling.machinery.text_cache import cached_by_text
 from podling.scheduler.columns import ResourceColumns
@@ -28,6 +30,11 @@ from podling.scheduler.podfacts import ANY_ADDRESS, HostPort, PodFacts
 from podling.scheduler.podgroups import PodGroups
 
 _INITIAL_CAPACITY = 16
+
+_ZONE_LABELS = (
+    ("topology.kubernetes.io/region", "failure-domain.beta.kubernetes.io/region"),
+    ("topology.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/zone"),
+)
 
 NodeTaint = tuple[str, str, str]
 """Key, value and effect: what tolerations look at."""
@@ -52,6 +59,9 @@ class Cache:
         self._nodes: list[Node | None] = []
         self._free: list[int] = []
         self._present_rows: Rows | None = None
+        self._search_order: Rows | None = None
+        self.version = 0
+        """Grows with each change."""
         self.resources = ResourceColumns(self._capacity)
         self.labels = LabelColumns(self._capacity)
         self.unschedulable: Mask = np.zeros(self._capacity, np.bool_)
@@ -64,6 +74,10 @@ class Cache:
         self.claims: dict[tuple[str, str], PersistentVolumeClaim] = {}
         self.volumes: dict[str, PersistentVolume] = {}
         self.storage_classes: dict[str, StorageClass] = {}
+        self.csi_nodes: dict[str, CSINode] = {}
+        self.attachments: dict[str, VolumeAttachment] = {}
+        self._claim_users: Counter[tuple[str, str]] = Counter()
+        self._disks: dict[int, dict[str, tuple[Volume, ...]]] = {}
         self._pods: dict[str, Placed] = {}
         self._pods_on: list[dict[str, Placed]] = []
         self._ports: dict[tuple[str, int], dict[int, list[str]]] = {}
@@ -84,6 +98,19 @@ class Cache:
             self._present_rows = np.array(there, np.intp)
         return self._present_rows
 
+    @property
+    def search_order(self) -> Rows:
+        """The rows of all nodes, in turns from each zone, so that a part of them is spread over zones."""
+        if self._search_order is None:
+            zones: dict[tuple[str, ...], list[int]] = {}
+            for row in self.rows.tolist():
+                node = self._nodes[row]
+                zones.setdefault(_zone(node.metadata.labels if node else {}), []).append(row)
+            turns = zip_longest(*zones.values())
+            order = [row for turn in turns for row in turn if row is not None]
+            self._search_order = np.array(order, np.intp)
+        return self._search_order
+
     def row_of(self, name: str) -> int | None:
         """Return the row of a node that is there."""
         row = self._row_of.get(name)
@@ -94,13 +121,15 @@ class Cache:
 
     def set_node(self, node: Node) -> int:
         """Add a node, or take over its new state. Returns its row."""
+        self.version += 1
         row = self._row(node.metadata.name or "")
         before = self._nodes[row]
         if before is None:
-            self._present_rows = None
+            self._present_rows = self._search_order = None
         self._nodes[row] = node
         old_labels = before.metadata.labels if before else {}
         if old_labels != node.metadata.labels:
+            self._search_order = None
             self.labels.set(row, old_labels, node.metadata.labels)
         if before is None or before.status.allocatable != node.status.allocatable:
             self.resources.set_allocatable(row, _amounts(node.status.allocatable))
@@ -115,13 +144,14 @@ class Cache:
         node = self._nodes[row] if row is not None else None
         if row is None or node is None:
             return
+        self.version += 1
         self.labels.set(row, node.metadata.labels, {})
         self.resources.set_allocatable(row, {})
         self.unschedulable[row] = False
         self.taints[row] = 0
         self._set_images(row, node, None)
         self._nodes[row] = None
-        self._present_rows = None
+        self._present_rows = self._search_order = None
         self._release(row)
 
     # Pods
@@ -172,6 +202,15 @@ class Cache:
             if self.port_taken(row, port):
                 yield row
 
+    def claim_users(self, namespace: str, name: str) -> int:
+        """Return the number of placed pods that use a claim."""
+        return self._claim_users[namespace, name]
+
+    def disks(self) -> Iterator[tuple[int, list[Volume]]]:
+        """Yield the rows with pods that name a disk which not every pod may share, and these volumes."""
+        for row, pods in self._disks.items():
+            yield row, [volume for volumes in pods.values() for volume in volumes]
+
     def image_rows(self, name: str) -> Mapping[int, int]:
         """Return the rows that have an image, with its size there."""
         return self._images.get(name, {})
@@ -179,12 +218,15 @@ class Cache:
     # Inside
 
     def _count(self, placed: Placed, count: int) -> None:
+        self.version += 1
         facts, row = placed.facts, placed.row
         self.resources.add(row, facts.requests, facts.scored, count)
         if count > 0:
             self.groups.add(facts, row)
         else:
             self.groups.remove(facts, row)
+        if facts.claims or facts.disks:
+            self._count_volumes(facts, row, count)
         for port in facts.ports:
             users = self._ports.setdefault((port.protocol, port.port), {})
             addresses = users.setdefault(row, [])
@@ -196,6 +238,19 @@ class Cache:
                 del users[row]
             if not users:
                 del self._ports[port.protocol, port.port]
+
+    def _count_volumes(self, facts: PodFacts, row: int, count: int) -> None:
+        for name in facts.claims:
+            self._claim_users[facts.namespace, name] += count
+            if not self._claim_users[facts.namespace, name]:
+                del self._claim_users[facts.namespace, name]
+        if facts.disks and count > 0:
+            self._disks.setdefault(row, {})[facts.uid] = facts.disks
+        elif facts.disks:
+            pods = self._disks[row]
+            del pods[facts.uid]
+            if not pods:
+                del self._disks[row]
 
     def _row(self, name: str) -> int:
         row = self._row_of.get(name)
@@ -247,6 +302,12 @@ class Cache:
         for image in after.status.images if after else ():
             for name in image.names:
                 self._images.setdefault(name, {})[row] = image.size_bytes or 0
+
+
+def _zone(labels: Mapping[str, str]) -> tuple[str, ...]:
+    """Return a node's region and zone (``GetZoneKey``)."""
+    found = (labels.get(stable, "") or labels.get(beta, "") for stable, beta in _ZONE_LABELS)
+    return tuple(found)
 
 
 def _amounts(quantities: Mapping[str, str]) -> dict[str, int]:

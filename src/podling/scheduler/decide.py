@@ -1,8 +1,7 @@
 """The choice of a pod's node: candidates, filters, scores, over one state of the cache. Pure.
 
-Filters run in order on the remaining nodes, each over all of them at once. All feasible nodes are scored:
-Kubernetes stops after a share of a large cluster to save time that columns do not take. Among equal scores
-the choice is random.
+Filters run in order on the remaining nodes, each over many of them at once. In a large cluster the search
+ends once enough nodes are feasible; the next begins behind them. Among equal scores the choice is random.
 
 Nominated pods (those that preempted others and wait for the capacity) count on their nodes for pods of lower
 or equal priority; a node must also be feasible without them, because they may never be bound.
@@ -20,9 +19,10 @@ from msgspec import Struct
 
 from podling.scheduler import messages
 from podling.scheduler.cache import Cache
-from podling.scheduler.framework import Hopeless, Plugin, Scores
+from podling.scheduler.framework import Hopeless, Scores
 from podling.scheduler.labelcolumns import Mask, Rows
 from podling.scheduler.podfacts import PodFacts
+from podling.scheduler.profile import Profile
 
 Choose = Callable[[Sequence[int]], int]
 """Draws one of several equally good rows."""
@@ -32,6 +32,8 @@ Ended = Callable[[str, str], None]
 
 PRE_FILTER, FILTER, SCORE = "PreFilter", "Filter", "Score"
 SUCCESS = "Success"
+
+MANY_TIMES = 3
 
 
 def _unheard(point: str, status: str) -> None:
@@ -46,9 +48,10 @@ class Nominated(Struct, frozen=True):
 
 
 class Placement(Struct, frozen=True):
-    """The pod goes to ``node``."""
+    """The pod goes to ``node``. ``examined``: the number of nodes that the search looked at."""
 
     node: str
+    examined: int = 0
 
 
 @dataclass(slots=True)
@@ -60,6 +63,7 @@ class Diagnosis:
     rejected_by: set[str] = field(default_factory=set)
     hopeless: str = ""
     resolvable_parts: list[Rows] = field(default_factory=list)
+    examined: int = 0
 
     def resolvable(self) -> list[int]:
         """Return the rows where removing pods could help, each once, in order."""
@@ -74,63 +78,96 @@ class Diagnosis:
 def decide(
     pod: PodFacts,
     cache: Cache,
-    plugins: Sequence[Plugin],
+    profile: Profile,
     nominated: Iterable[Nominated],
     choose: Choose,
     ended: Ended = _unheard,
+    start: int = 0,
 ) -> Placement | Diagnosis:
-    """Return the best node for the pod, or why there is none."""
+    """Return the best node for the pod, or why there is none. ``start``: where the search begins."""
     diagnosis = Diagnosis(len(cache.rows))
     if not diagnosis.total:
         return diagnosis
-    rows = _candidates(pod, cache, plugins, diagnosis)
+    candidates = _candidates(pod, cache, profile, diagnosis)
     ended(PRE_FILTER, "UnschedulableAndUnresolvable" if diagnosis.hopeless else SUCCESS)
+    if diagnosis.hopeless:
+        return diagnosis
     respected = respected_nominations(pod, nominated)
     own = pod.pod.status.nominated_node_name
     own_row = cache.row_of(own) if own else None
-    if own_row is not None and own_row in rows:
+    if own_row is not None:
         # Preemption freed capacity there for this pod: the node is tried first, and taken if feasible.
-        preferred = feasible(pod, cache, plugins, np.array([own_row], np.intp), respected)
+        preferred = feasible(pod, cache, profile, np.array([own_row], np.intp), respected)
         ended(FILTER, SUCCESS)
         if len(preferred):
             return Placement(cache.name_of(own_row))
-    rows = feasible(pod, cache, plugins, rows, respected, diagnosis)
-    if not diagnosis.hopeless:
-        ended(FILTER, SUCCESS)
+    rows = _search(pod, cache, profile, _in_order(cache, candidates, start), respected, diagnosis)
+    ended(FILTER, SUCCESS)
     if not len(rows):
         return diagnosis
     if len(rows) == 1:
-        return Placement(cache.name_of(int(rows[0])))
-    total = scores(pod, cache, plugins, rows)
+        return Placement(cache.name_of(int(rows[0])), diagnosis.examined)
+    total = scores(pod, cache, profile, rows)
     ended(SCORE, SUCCESS)
     best = rows[total == total.max()]
-    return Placement(cache.name_of(choose(best.tolist())))
+    return Placement(cache.name_of(choose(best.tolist())), diagnosis.examined)
+
+
+def _in_order(cache: Cache, candidates: Rows | None, start: int) -> Rows:
+    """Return the candidates in the order in which the search looks at them."""
+    order = cache.search_order
+    if candidates is not None:
+        order = order[np.isin(order, candidates)]
+    begin = start % len(order) if len(order) else 0
+    return np.concatenate((order[begin:], order[:begin])) if begin else order
+
+
+def _search(
+    pod: PodFacts,
+    cache: Cache,
+    profile: Profile,
+    rows: Rows,
+    nominated: Sequence[Nominated],
+    diagnosis: Diagnosis,
+) -> Rows:
+    """Return feasible rows, as many as are to be scored, the first in the given order."""
+    wanted = profile.nodes_to_find(len(rows))
+    # One pass over all is cheaper than two over parts, unless the first part is small.
+    found, at, size = rows[:0], 0, wanted if len(rows) > MANY_TIMES * wanted else len(rows)
+    while at < len(rows) and len(found) < wanted:
+        part = feasible(pod, cache, profile, rows[at : at + size], nominated, diagnosis)
+        found = np.concatenate((found, part)) if len(found) else part
+        at, size = at + size, len(rows)
+    diagnosis.examined = len(rows)
+    if len(found) >= wanted and wanted < len(rows):
+        found = found[:wanted]
+        diagnosis.examined = int(np.flatnonzero(rows == found[-1])[0]) + 1
+    return found
 
 
 def feasible(
     pod: PodFacts,
     cache: Cache,
-    plugins: Sequence[Plugin],
+    profile: Profile,
     rows: Rows,
     nominated: Sequence[Nominated] = (),
     diagnosis: Diagnosis | None = None,
 ) -> Rows:
     """Those of ``rows`` that every filter accepts, with the nominated pods there and without them."""
     if not nominated:
-        return _filtered(pod, cache, plugins, rows, diagnosis)
+        return _filtered(pod, cache, profile, rows, diagnosis)
     with assumed_there(cache, nominated):
-        rows = _filtered(pod, cache, plugins, rows, diagnosis)
-    return _filtered(pod, cache, plugins, rows, diagnosis)
+        rows = _filtered(pod, cache, profile, rows, diagnosis)
+    return _filtered(pod, cache, profile, rows, diagnosis)
 
 
-def scores(pod: PodFacts, cache: Cache, plugins: Sequence[Plugin], rows: Rows) -> Scores:
-    """Return the weighted sum over all plugins."""
+def scores(pod: PodFacts, cache: Cache, profile: Profile, rows: Rows) -> Scores:
+    """Return the weighted sum over all plugins that score."""
     total: Scores = np.zeros(len(rows), np.int64)
-    for plugin in plugins:
-        if plugin.weight:
-            found = plugin.score(pod, cache, rows)
-            if found is not None:
-                total += plugin.weight * found
+    for scorer in profile.score:
+        found = scorer.plugin.score(pod, cache, rows)
+        if found is not None:
+            total += scorer.weight * found
     return total
 
 
@@ -152,29 +189,31 @@ def assumed_there(cache: Cache, nominated: Sequence[Nominated]) -> Iterator[None
             cache.remove_pod(each.facts.uid)
 
 
-def _candidates(pod: PodFacts, cache: Cache, plugins: Sequence[Plugin], diagnosis: Diagnosis) -> Rows:
-    rows = cache.rows
+def _candidates(pod: PodFacts, cache: Cache, profile: Profile, diagnosis: Diagnosis) -> Rows | None:
+    """Return the rows that plugins narrow the search to; None for all. Notes the others in ``diagnosis``."""
+    rows: Rows | None = None
     narrowed_by: list[str] = []
-    for plugin in plugins:
+    for plugin in profile.pre_filter:
         try:
             found = plugin.candidates(pod, cache)
         except Hopeless as hopeless:
             diagnosis.hopeless = str(hopeless)
             diagnosis.rejected_by.add(plugin.name)
-            return rows[:0]
+            return None
         if found is not None:
-            rows = np.intersect1d(rows, found)
+            rows = found if rows is None else np.intersect1d(rows, found)
             narrowed_by.append(plugin.name)
-    if narrowed_by and len(rows) < diagnosis.total:
+            if len(narrowed_by) > 1 and not len(rows):
+                diagnosis.hopeless = f"{messages.not_in_candidates(narrowed_by)} simultaneously"
+                break
+    diagnosis.rejected_by.update(narrowed_by)
+    if rows is not None and len(rows) < diagnosis.total:
         diagnosis.reasons[messages.not_in_candidates(narrowed_by)] += diagnosis.total - len(rows)
-        diagnosis.rejected_by.update(narrowed_by)
     return rows
 
 
-def _filtered(
-    pod: PodFacts, cache: Cache, plugins: Sequence[Plugin], rows: Rows, diagnosis: Diagnosis | None
-) -> Rows:
-    for plugin in plugins:
+def _filtered(pod: PodFacts, cache: Cache, profile: Profile, rows: Rows, diagnosis: Diagnosis | None) -> Rows:
+    for plugin in profile.filter:
         if not len(rows):
             break
         rejections = plugin.filter(pod, cache, rows)

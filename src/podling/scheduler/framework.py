@@ -1,8 +1,9 @@
 """The interface of plugins. Names, weights and messages are Kubernetes'; ours take all nodes at once.
 
-A plugin has no state: its functions read the cache and the pod. A filter receives the rows that are still
-candidates and returns those that it rejects, with reasons; the first filter to reject a node gives the
-reason. A score is 0 to 100 per row, as if normalised already.
+A plugin holds its arguments and nothing else: its functions read the cache and the pod. A filter receives the
+rows that are still candidates and returns those that it rejects, with reasons; the first filter to reject a
+node gives the reason. A score is 0 to 100 per row, as if normalised already. A plugin takes part in the
+extension points whose methods it overrides; a profile decides which of them call it.
 
 When a pod could not be scheduled, changes in the cluster wake it only if a plugin that rejected it returns
 that the change may help (Kubernetes' queueing hints). For nodes this needs no rule of its own: a change helps
@@ -11,9 +12,9 @@ if the plugin would now accept the node, or could after a preemption.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from enum import Flag, auto
-from typing import ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +23,13 @@ from msgspec import Struct
 from podling.scheduler.cache import Cache
 from podling.scheduler.labelcolumns import Mask, Rows
 from podling.scheduler.podfacts import PodFacts
+
+if TYPE_CHECKING:
+    from podling.client.base import Client
+    from podling.scheduler.decide import Diagnosis
+    from podling.scheduler.preemption import Attempt, Refusal, Victims
+
+T = TypeVar("T")
 
 Scores = npt.NDArray[np.int64]
 
@@ -77,13 +85,50 @@ class PodChange(Struct, frozen=True):
     facts: PodFacts
 
 
+class ObjectChange(Struct, frozen=True):
+    """A change of an object that is neither node nor pod; ``old`` is None if it is new, ``new`` if gone."""
+
+    kind: str
+    new: Any
+    old: Any = None
+
+    @property
+    def label(self) -> str:
+        """Kubernetes' label of the change (``ClusterEvent.Label``)."""
+        return f"{self.kind}{'Add' if self.old is None else 'Delete' if self.new is None else 'Update'}"
+
+
+class Refused(Exception):
+    """A plugin refuses the chosen node after all (Reserve); the text is the reason."""
+
+
 class Plugin:
-    """The base of all plugins. What a plugin does not override it has no part in."""
+    """The base of all plugins. It takes part in an extension point if it overrides the point's method.
+
+    Args:
+        args: what ``pluginConfig`` gives the plugin: plain data, or an ``arguments`` struct.
+    """
 
     name: ClassVar[str]
-    weight: ClassVar[int] = 0
-    wakes_on: ClassVar[Aspect] = Aspect.NONE
-    wakes_on_pods: ClassVar[PodEvent] = PodEvent(0)
+    arguments: ClassVar[type[Struct] | None] = None
+    """The type of the plugin's arguments, which are then decoded strictly; None leaves them plain data."""
+    also_at: ClassVar[frozenset[str]] = frozenset()
+    """Extension points that may name the plugin although it needs no method there."""
+    wakes_on: ClassVar[Aspect] = ~Aspect.NONE
+    wakes_on_pods: ClassVar[PodEvent] = ~PodEvent(0)
+    wakes_on_objects: ClassVar[frozenset[str]] = frozenset()
+    """The kinds of other objects whose changes may help a pod that the plugin rejected."""
+
+    def __init__(self, args: Any = None) -> None:
+        self.args = args
+
+    def pre_enqueue(self, pod: PodFacts) -> str:
+        """Return why the pod must not be tried yet; empty if it may be."""
+        return ""
+
+    def queue_key(self, pod: PodFacts, waiting_since: float) -> Any:
+        """Return what orders pods in the queue, smallest first; equals keep their order."""
+        return 0
 
     def candidates(self, pod: PodFacts, cache: Cache) -> Rows | None:
         """Return the only candidate rows; None for all. Raises ``Hopeless``."""
@@ -93,14 +138,38 @@ class Plugin:
         """Return the rejected rows. A node may be rejected for several reasons."""
         return ()
 
+    def post_filter(self, attempt: Attempt, diagnosis: Diagnosis) -> Victims | Refusal:
+        """Return the pods to evict for a pod without a feasible node, or the reason for none."""
+        raise NotImplementedError
+
     def score(self, pod: PodFacts, cache: Cache, rows: Rows) -> Scores | None:
         """Return the score of each row, 0 to 100; None when the plugin does not concern the pod."""
         return None
 
+    def reserve(self, pod: PodFacts, node: str, cache: Cache) -> None:
+        """Reserve something for the pod on its node. Raises ``Refused``."""
+
+    def unreserve(self, pod: PodFacts, node: str, cache: Cache) -> None:
+        """Give back what was reserved, if anything was; called when the pod does not get the node."""
+
+    async def pre_bind(self, pod: PodFacts, node: str, cache: Cache, client: Client) -> None:
+        """Do what must be done before the pod gets its node. What it raises is the reason to try again."""
+
+    async def bind(self, pod: PodFacts, node: str, client: Client) -> bool:
+        """Give the pod its node; False leaves that to the next plugin."""
+        return False
+
+    def post_bind(self, pod: PodFacts, node: str) -> None:
+        """Follow a pod that has got its node."""
+
     def wakes_for_pod(self, pod: PodFacts, change: PodChange, cache: Cache) -> bool:
         """Return whether a pod this plugin rejected should be tried again after that change (of
         ``wakes_on_pods``)."""
-        return False
+        return True
+
+    def wakes_for_object(self, pod: PodFacts, change: ObjectChange, cache: Cache) -> bool:
+        """Return the same for a change of another object (of ``wakes_on_objects``)."""
+        return True
 
     def wakes_for_nodes(self, pod: PodFacts, rows: Rows, cache: Cache) -> int:
         """Return the number of pods like this that a change of these nodes (``wakes_on``) may help.
@@ -128,6 +197,22 @@ class Plugin:
     def same_answer(self, pod: PodFacts) -> Hashable | None:
         """Pods for which this is equal (and not None) get equal answers from the two questions above."""
         return None
+
+
+class Prepared(Generic[T]):
+    """A value that a filter makes once for a pod and a state of the cache, for all parts of the nodes."""
+
+    def __init__(self, make: Callable[[PodFacts, Cache], T]) -> None:
+        self._make = make
+        self._pod: PodFacts | None = None
+        self._version = -1
+        self._value: T | None = None
+
+    def of(self, pod: PodFacts, cache: Cache) -> T:
+        if self._value is None or self._pod is not pod or self._version != cache.version:
+            self._pod, self._version = pod, cache.version
+            self._value = self._make(pod, cache)
+        return self._value
 
 
 def one_row(row: int) -> Rows:

@@ -18,9 +18,9 @@ from collections.abc import Hashable, Mapping, Sequence
 import numpy as np
 
 from podling.scheduler.cache import Cache
-from podling.scheduler.framework import ALL, Aspect, Plugin, PodChange, PodEvent
-from podling.scheduler.plugins.priority_sort import sort_key
+from podling.scheduler.framework import ALL, Aspect, ObjectChange, Plugin, PodChange, PodEvent
 from podling.scheduler.podfacts import PodFacts
+from podling.scheduler.profile import Profile
 from podling.scheduler.queue import Place, SchedulingQueue, Waiting
 
 logger = logging.getLogger(__name__)
@@ -43,15 +43,16 @@ _NODE_EVENTS = {
 }
 """Kubernetes' labels of changes (``ClusterEvent.Label``)."""
 
-Plugins = Mapping[str, Plugin]
+Profiles = Mapping[str, Profile]
+"""The profiles by the name of their scheduler."""
 
 
 class Changes:
     """A collected change, kept until every pod that it may help was tried."""
 
-    def __init__(self, cache: Cache, plugins: Plugins) -> None:
+    def __init__(self, cache: Cache, profiles: Profiles) -> None:
         self._cache = cache
-        self._plugins = plugins
+        self._profiles = profiles
         self._nodes: dict[str, Aspect] = {}
         self._pods: list[PodChange] = []
         self._offers: list[_Offer] = []
@@ -86,7 +87,9 @@ class Changes:
         if self._nodes or self._pods:
             self._offers.append(_Offer(self._nodes, self._pods, queue.rejections))
             self._nodes, self._pods = {}, []
-        self._offers = [each for each in self._offers if each.is_open(queue, now, self._cache, self._plugins)]
+        self._offers = [
+            each for each in self._offers if each.is_open(queue, now, self._cache, self._profiles)
+        ]
 
 
 class _Offer:
@@ -116,30 +119,31 @@ class _Offer:
                 return label
         return next((label for aspect, label in _NODE_EVENTS.items() if aspect in self._aspects), "")
 
-    def is_open(self, queue: SchedulingQueue, now: float, cache: Cache, plugins: Plugins) -> bool:
+    def is_open(self, queue: SchedulingQueue, now: float, cache: Cache, profiles: Profiles) -> bool:
         """Wake the next in line, if those woken before were tried; whether there may be more of them."""
         while self._being_tried:
             if queue.place(self._being_tried[-1]) in (Place.ACTIVE, Place.BACKOFF):
                 return True
             self._being_tried.pop()
-        everyone, in_line = self._helped(queue, _Questions(cache, self._rows(cache), self._pods), plugins)
+        everyone, in_line = self._helped(queue, _Questions(cache, self._rows(cache), self._pods), profiles)
         label = self.label if everyone or in_line else ""
         for uid in everyone:
             queue.wake(uid, now, label)
         for limit, group in in_line:
-            group.sort(key=lambda waiting: _turn(waiting, now))
+            group.sort(key=lambda waiting: (waiting.backoff_ends() > now, queue.key(waiting)))
             self._being_tried += [waiting.uid for waiting in group[:limit]]
         for uid in self._being_tried:
             queue.wake(uid, now, label)
         return bool(self._being_tried)
 
     def _helped(
-        self, queue: SchedulingQueue, questions: _Questions, plugins: Plugins
+        self, queue: SchedulingQueue, questions: _Questions, profiles: Profiles
     ) -> tuple[list[str], list[tuple[int, list[Waiting]]]]:
         """Return the pods to wake in any case, and groups of which only a limited number can be helped."""
         everyone: list[str] = []
-        lines: dict[tuple[str, Hashable], tuple[int, list[Waiting]]] = {}
-        for names, group in queue.unschedulable_by():
+        lines: dict[tuple[Plugin, Hashable], tuple[int, list[Waiting]]] = {}
+        for scheduler, names, group in queue.unschedulable_by():
+            plugins = profiles[scheduler].by_name
             interested = [plugins[name] for name in sorted(names) if self._interests(plugins[name])]
             if names and not interested:
                 continue
@@ -152,7 +156,7 @@ class _Offer:
                     continue
                 for count, plugin in answers:
                     if count:
-                        key = (plugin.name, plugin.same_answer(waiting.facts))
+                        key = (plugin, plugin.same_answer(waiting.facts))
                         lines.setdefault(key, (count, []))[1].append(waiting)
                         break
         return everyone, list(lines.values())
@@ -175,16 +179,16 @@ class _Questions:
         self._cache = cache
         self._rows = {aspects: np.array(each, np.intp) for aspects, each in rows.items()}
         self._pods = pods
-        self._answers: dict[tuple[str, Hashable], int] = {}
+        self._answers: dict[tuple[Plugin, Hashable], int] = {}
 
     def ask(self, pod: PodFacts, plugin: Plugin) -> int:
         try:
             key = plugin.same_answer(pod)
             if key is None:
                 return self._ask(pod, plugin)
-            answer = self._answers.get((plugin.name, key))
+            answer = self._answers.get((plugin, key))
             if answer is None:
-                answer = self._answers[plugin.name, key] = self._ask(pod, plugin)
+                answer = self._answers[plugin, key] = self._ask(pod, plugin)
         except Exception:
             # As upstream: where a plugin fails to answer the pod is tried, so that it cannot be forgotten.
             logger.exception("%s failed to judge a change for %s/%s", plugin.name, pod.namespace, pod.name)
@@ -205,7 +209,10 @@ class _Questions:
         return min(total, ALL)
 
 
-def _turn(waiting: Waiting, now: float) -> tuple[bool, tuple[int, float, int]]:
-    """Return the order of pods: those without back-off first, then as in the queue."""
-    key = sort_key(waiting.facts.priority, waiting.since, waiting.arrival)
-    return waiting.backoff_ends() > now, key
+def wakes_for_object(plugin: Plugin, pod: PodFacts, change: ObjectChange, cache: Cache) -> bool:
+    """Return whether a pod that the plugin rejected should be tried again after a change of an object."""
+    try:
+        return plugin.wakes_for_object(pod, change, cache)
+    except Exception:
+        logger.exception("%s failed to judge a change for %s/%s", plugin.name, pod.namespace, pod.name)
+        return True

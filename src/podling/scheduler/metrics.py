@@ -16,14 +16,14 @@ from typing import Any
 from podling import clock
 from podling.machinery.histograms import Histogram, counters, gauges, histograms
 from podling.scheduler.cache import Cache
-from podling.scheduler.plugins import scheduling_gates
+from podling.scheduler.plugins.scheduling_gates import SchedulingGates
 from podling.scheduler.queue import Place, SchedulingQueue, Waiting
 
 SCHEDULED, UNSCHEDULABLE, ERROR = "scheduled", "unschedulable", "error"
 """The results of an attempt."""
 
-POST_FILTER, BIND = "PostFilter", "Bind"
-MANY_ATTEMPTS = 16
+POST_FILTER, PRE_BIND, BIND = "PostFilter", "PreBind", "Bind"
+MANY_ATTEMPTS = 15
 
 
 def exponential(start: float, number: int) -> tuple[float, ...]:
@@ -31,7 +31,7 @@ def exponential(start: float, number: int) -> tuple[float, ...]:
     return tuple(start * 2**power for power in range(number))
 
 
-_GATED = frozenset({scheduling_gates.NAME})
+_GATED = frozenset({SchedulingGates.name})
 
 ATTEMPT_SECONDS = exponential(0.001, 15)
 POINT_SECONDS = exponential(0.0001, 12)
@@ -41,13 +41,14 @@ ATTEMPTS = exponential(1, 5)
 
 
 class SchedulerMetrics:
-    """The counts of one scheduler. ``profile``: its name."""
+    """The counts of one scheduler, by profile where Kubernetes distinguishes them."""
 
-    def __init__(self, profile: str, queue: SchedulingQueue, cache: Cache) -> None:
-        self._profile, self._queue, self._cache = profile, queue, cache
-        self._attempts: dict[str, Histogram] = {}
+    def __init__(self, queue: SchedulingQueue, cache: Cache) -> None:
+        self._queue, self._cache = queue, cache
+        self._profile = ""
+        self._attempts: dict[tuple[str, str], Histogram] = {}
         self._algorithm = Histogram(ATTEMPT_SECONDS)
-        self._points: dict[tuple[str, str], Histogram] = {}
+        self._points: dict[tuple[str, str, str], Histogram] = {}
         self._lives: dict[tuple[str], Histogram] = {}
         self._tries = Histogram(ATTEMPTS)
         self._victims = Histogram(VICTIMS)
@@ -55,19 +56,20 @@ class SchedulerMetrics:
         self._removals: dict[tuple[str], Histogram] = {}
         self._mark = 0.0
 
-    def begin(self) -> float:
+    def begin(self, profile: str) -> float:
         """Return the time at which an attempt begins; ``ended`` measures from here."""
+        self._profile = profile
         self._mark = clock.monotonic()
         return self._mark
 
     def ended(self, point: str, status: str) -> None:
         """Count an extension point that has taken the time since the last one."""
         now = clock.monotonic()
-        self.observe_point(point, status, now - self._mark)
+        self.observe_point(self._profile, point, status, now - self._mark)
         self._mark = now
 
-    def observe_point(self, point: str, status: str, seconds: float) -> None:
-        key = (point, status)
+    def observe_point(self, profile: str, point: str, status: str, seconds: float) -> None:
+        key = (point, status, profile)
         found = self._points.get(key)
         if found is None:
             found = self._points[key] = Histogram(POINT_SECONDS)
@@ -77,14 +79,14 @@ class SchedulerMetrics:
         """Count how long a decision took, preemption included."""
         self._algorithm.observe(clock.monotonic() - started)
 
-    def attempted(self, result: str, started: float) -> None:
+    def attempted(self, profile: str, result: str, started: float) -> None:
         """Count an attempt that has ended, and how long it took."""
-        self._observe_attempt(result, clock.monotonic() - started)
+        self._observe_attempt(profile, result, clock.monotonic() - started)
 
-    def bound(self, waiting: Waiting, started: float) -> None:
+    def bound(self, profile: str, waiting: Waiting, started: float) -> None:
         """Count a pod that has its node: the attempt, how many there were, and how long all took."""
         now, tries = clock.monotonic(), waiting.attempts + 1
-        self._observe_attempt(SCHEDULED, now - started)
+        self._observe_attempt(profile, SCHEDULED, now - started)
         self._tries.observe(tries)
         if waiting.entered is not None:
             label = (str(tries) if tries < MANY_ATTEMPTS else f"{MANY_ATTEMPTS}+",)
@@ -103,10 +105,10 @@ class SchedulerMetrics:
         """Count the removal of the victims of one preemption."""
         self._removals.setdefault((result,), Histogram(LIFE_SECONDS)).observe(seconds)
 
-    def _observe_attempt(self, result: str, seconds: float) -> None:
-        found = self._attempts.get(result)
+    def _observe_attempt(self, profile: str, result: str, seconds: float) -> None:
+        found = self._attempts.get((result, profile))
         if found is None:
-            found = self._attempts[result] = Histogram(ATTEMPT_SECONDS)
+            found = self._attempts[result, profile] = Histogram(ATTEMPT_SECONDS)
         found.observe(seconds)
 
     def collect(self) -> Iterator[Any]:
@@ -120,7 +122,7 @@ class SchedulerMetrics:
 
     def _collect_attempts(self) -> Iterator[Any]:
         names = ("result", "profile")
-        attempts = {(result, self._profile): found for result, found in self._attempts.items()}
+        attempts = self._attempts
         text = (
             "[STABLE] Number of attempts to schedule pods, by the result. 'unschedulable' means a pod could "
             "not be scheduled, while 'error' means an internal scheduler problem."
@@ -132,9 +134,8 @@ class SchedulerMetrics:
         text = "[ALPHA] Scheduling algorithm latency in seconds"
         yield histograms("scheduler_scheduling_algorithm_duration_seconds", text, (), {(): self._algorithm})
         text = "[STABLE] Latency for running all plugins of a specific extension point."
-        points = {(*key, self._profile): found for key, found in self._points.items()}
         name = "scheduler_framework_extension_point_duration_seconds"
-        yield histograms(name, text, ("extension_point", "status", "profile"), points)
+        yield histograms(name, text, ("extension_point", "status", "profile"), self._points)
         text = (
             "[BETA] E2e latency for a pod being scheduled, from the time the pod enters the scheduling queue "
             "and might involve multiple scheduling attempts."
@@ -157,16 +158,17 @@ class SchedulerMetrics:
 
     def _collect_queue(self) -> Iterator[Any]:
         pending = Counter(dict.fromkeys(Place, 0))
-        groups: Counter[frozenset[str]] = Counter()
+        groups: Counter[tuple[str, frozenset[str]]] = Counter()
         for place, waiting in self._queue.places():
+            profile = waiting.facts.spec.scheduler_name
             pending[place] += 1
-            groups[waiting.rejected_by] += 1
+            groups[profile, waiting.rejected_by] += 1
             if place is Place.GATED and waiting.facts.spec.scheduling_gates:
-                groups[_GATED] += 1
+                groups[profile, _GATED] += 1
         reasons: Counter[tuple[str, str]] = Counter()
-        for plugins, count in groups.items():
+        for (profile, plugins), count in groups.items():
             for plugin in plugins:
-                reasons[plugin, self._profile] += count
+                reasons[plugin, profile] += count
         text = (
             "[STABLE] Number of pending pods, by the queue type. 'active' means number of pods in activeQ; "
             "'backoff' means number of pods in backoffQ; 'unschedulable' means number of pods in "

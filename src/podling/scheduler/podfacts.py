@@ -13,11 +13,12 @@ from collections.abc import Mapping
 
 from msgspec import Struct, field, structs
 
-from podling.api.core_v1 import Container, ContainerStatus, Pod, PodSpec, ResourceRequirements
+from podling.api.core_v1 import Container, ContainerStatus, Pod, PodSpec, ResourceRequirements, Volume
 from podling.machinery.pods import condition, is_sidecar, pod_requests
 from podling.machinery.quantity import parse
 from podling.scheduler.columns import AMOUNT_MAX
 from podling.scheduler.terms import Term, read_preferred, read_required
+from podling.scheduler.volume_facts import claims_of, disks_of
 
 UNSET_CPU = "100m"
 UNSET_MEMORY = str(200 * 1024 * 1024)
@@ -52,6 +53,10 @@ class PodFacts(Struct, frozen=True, eq=False):
     scored: tuple[int, int]
     ports: tuple[HostPort, ...]
     affinities: Affinities = field(default=NO_AFFINITIES)
+    claims: tuple[str, ...] = ()
+    """The names of its claims, those made for it included."""
+    disks: tuple[Volume, ...] = ()
+    """Its volumes that name a disk which not every pod may share."""
 
     @property
     def uid(self) -> str:
@@ -91,7 +96,12 @@ def facts_of(pod: Pod) -> PodFacts:
     else:
         filled = amounts(_with_something_asked(spec))
         scored = filled.get("cpu", 0), filled.get("memory", 0)
-    return PodFacts(pod, requests, scored, _host_ports(spec), _affinities(pod))
+    facts = PodFacts(pod, requests, scored, _host_ports(spec), _affinities(pod))
+    if not pod.spec.volumes:
+        return facts
+    return structs.replace(
+        facts, claims=tuple(name for name, _ in claims_of(pod)), disks=tuple(disks_of(pod))
+    )
 
 
 def amounts(spec: PodSpec) -> dict[str, int]:

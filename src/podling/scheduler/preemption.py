@@ -22,11 +22,13 @@ from podling.api.policy_v1 import PodDisruptionBudget
 from podling.scheduler import messages
 from podling.scheduler.cache import Cache
 from podling.scheduler.decide import Diagnosis, Nominated, feasible, respected_nominations
-from podling.scheduler.framework import Plugin, one_row
+from podling.scheduler.framework import one_row
 from podling.scheduler.podfacts import PodFacts
+from podling.scheduler.profile import Profile
 from podling.scheduler.terms import selector_of
 
 CANDIDATES_PERCENT_MIN = 10
+"""The share of the nodes that preemption looks for candidates on, and the least number of them."""
 CANDIDATES_MIN = 100
 
 _LAST_MOMENT = datetime.max.replace(tzinfo=UTC)
@@ -58,13 +60,18 @@ class Attempt(Struct, frozen=True):
 
     pod: PodFacts
     cache: Cache
-    plugins: Sequence[Plugin]
+    profile: Profile
     nominated: Sequence[Nominated]
     budgets: Sequence[PodDisruptionBudget]
     offset: int = 0
 
 
-def preempt(attempt: Attempt, diagnosis: Diagnosis) -> Victims | Refusal:
+def preempt(
+    attempt: Attempt,
+    diagnosis: Diagnosis,
+    candidates_percent: int = CANDIDATES_PERCENT_MIN,
+    candidates_min: int = CANDIDATES_MIN,
+) -> Victims | Refusal:
     """Return the victims for a pod without a feasible node, or the reason for none."""
     refusal = _not_eligible(attempt, diagnosis)
     if refusal is not None:
@@ -74,7 +81,9 @@ def preempt(attempt: Attempt, diagnosis: Diagnosis) -> Victims | Refusal:
     if not_helpful:
         reasons[messages.NOT_HELPFUL] = not_helpful
     rejected_by: set[str] = set()
-    candidates = _candidates(attempt, diagnosis, reasons, rejected_by)
+    rows = diagnosis.resolvable()
+    wanted = min(max(len(rows) * candidates_percent // 100, candidates_min), len(rows))
+    candidates = _candidates(attempt, rows, wanted, reasons, rejected_by)
     if candidates:
         return min(candidates, key=_harm)
     text = f"preemption: {messages.fit_error(diagnosis.total, +reasons)}"
@@ -116,12 +125,10 @@ def _was_preempted(pod: Pod) -> bool:
 
 
 def _candidates(
-    attempt: Attempt, diagnosis: Diagnosis, reasons: Counter[str], rejected_by: set[str]
+    attempt: Attempt, rows: Sequence[int], wanted: int, reasons: Counter[str], rejected_by: set[str]
 ) -> list[Victims]:
     """Enough nodes where preemption would work, looking from a drawn place on. Notes why on others it
     would not, and by whom."""
-    rows = diagnosis.resolvable()
-    wanted = min(max(len(rows) * CANDIDATES_PERCENT_MIN // 100, CANDIDATES_MIN), len(rows))
     found: list[Victims] = []
     spared: list[Victims] = []
     for number in range(len(rows)):
@@ -178,7 +185,7 @@ def _is_assumed(cache: Cache, uid: str) -> bool:
 
 def _fits(attempt: Attempt, row: int, diagnosis: Diagnosis | None = None) -> bool:
     respected = respected_nominations(attempt.pod, attempt.nominated)
-    found = feasible(attempt.pod, attempt.cache, attempt.plugins, one_row(row), respected, diagnosis)
+    found = feasible(attempt.pod, attempt.cache, attempt.profile, one_row(row), respected, diagnosis)
     return len(found) > 0
 
 

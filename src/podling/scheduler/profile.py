@@ -1,36 +1,46 @@
-"""The default profile: Kubernetes' plugins in Kubernetes' order.
-
-The order of filters decides which reason a node is rejected for. Of the volume plugins VolumeBinding is
-among them; the others, and dynamic resources, have nothing to look at here.
-"""
+"""A profile: the plugins that decide about the pods of one scheduler name, by extension point. Pure."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+from msgspec import Struct
+
 from podling.scheduler.framework import Plugin
-from podling.scheduler.plugins.balanced_allocation import NodeResourcesBalancedAllocation
-from podling.scheduler.plugins.image_locality import ImageLocality
-from podling.scheduler.plugins.inter_pod_affinity import InterPodAffinity
-from podling.scheduler.plugins.node_affinity import NodeAffinity
-from podling.scheduler.plugins.node_name import NodeName
-from podling.scheduler.plugins.node_ports import NodePorts
-from podling.scheduler.plugins.node_resources_fit import NodeResourcesFit
-from podling.scheduler.plugins.node_unschedulable import NodeUnschedulable
-from podling.scheduler.plugins.pod_topology_spread import PodTopologySpread
-from podling.scheduler.plugins.taint_toleration import TaintToleration
-from podling.scheduler.plugins.volume_binding import VolumeBinding
 
-DEFAULT_PLUGINS: tuple[Plugin, ...] = (
-    NodeUnschedulable(),
-    NodeName(),
-    TaintToleration(),
-    NodeAffinity(),
-    NodePorts(),
-    NodeResourcesFit(),
-    VolumeBinding(),
-    PodTopologySpread(),
-    InterPodAffinity(),
-    NodeResourcesBalancedAllocation(),
-    ImageLocality(),
-)
+FEASIBLE_NODES_MIN = 100
+FEASIBLE_PERCENT_MIN = 5
 
-BY_NAME = {plugin.name: plugin for plugin in DEFAULT_PLUGINS}
+
+class Scorer(Struct, frozen=True):
+    """A plugin that scores, and the weight of its scores."""
+
+    plugin: Plugin
+    weight: int
+
+
+class Profile(Struct, frozen=True, kw_only=True):
+    """The plugins of one scheduler name. ``percentage``: of nodes to score; 0 depends on their number."""
+
+    name: str
+    percentage: int = 0
+    pre_enqueue: tuple[Plugin, ...] = ()
+    queue_sort: tuple[Plugin, ...] = ()
+    pre_filter: tuple[Plugin, ...] = ()
+    filter: tuple[Plugin, ...] = ()
+    post_filter: tuple[Plugin, ...] = ()
+    score: tuple[Scorer, ...] = ()
+    reserve: tuple[Plugin, ...] = ()
+    pre_bind: tuple[Plugin, ...] = ()
+    bind: tuple[Plugin, ...] = ()
+    post_bind: tuple[Plugin, ...] = ()
+    by_name: Mapping[str, Plugin]
+
+    def nodes_to_find(self, nodes: int) -> int:
+        """Return the number of feasible nodes after which the search ends (``numFeasibleNodesToFind``)."""
+        if not self.score:
+            return 1
+        if nodes < FEASIBLE_NODES_MIN:
+            return nodes
+        percentage = self.percentage or max(50 - nodes // 125, FEASIBLE_PERCENT_MIN)
+        return max(nodes * percentage // 100, FEASIBLE_NODES_MIN)

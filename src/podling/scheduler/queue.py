@@ -21,11 +21,11 @@ import heapq
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from enum import Enum
+from typing import Any
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from podling.scheduler.plugins.priority_sort import sort_key
 from podling.scheduler.podfacts import PodFacts
 
 BACKOFF_SECONDS_INITIAL = 1.0
@@ -73,6 +73,8 @@ class Waiting(Struct, frozen=True, eq=False):
     rejected_at: int = 0
     errors: int = 0
     rejected_by: frozenset[str] = field(default=frozenset())
+    delay: float = 0.0
+    """The back-off of the last failure, in seconds."""
     attempts: int = 0
     """The number of earlier attempts."""
     entered: float | None = None
@@ -83,26 +85,51 @@ class Waiting(Struct, frozen=True, eq=False):
         return self.facts.uid
 
     def backoff_ends(self) -> float:
-        return self.since + backoff_seconds(self.errors or self.rejections)
+        return self.since + self.delay
 
 
-def backoff_seconds(failures: int) -> float:
-    """1 s after the first failure, doubling to 10 s."""
-    if failures <= 0:
-        return 0.0
-    return min(BACKOFF_SECONDS_INITIAL * 2.0 ** min(failures - 1, 10), BACKOFF_SECONDS_MAX)
+class Backoff(Struct, frozen=True):
+    """The wait of a pod that failed, in seconds: the first one, doubling to the longest."""
+
+    initial: float = BACKOFF_SECONDS_INITIAL
+    longest: float = BACKOFF_SECONDS_MAX
+
+    def seconds(self, failures: int) -> float:
+        if failures <= 0:
+            return 0.0
+        return min(self.initial * 2.0 ** min(failures - 1, 62), self.longest)
+
+
+DEFAULT_BACKOFF = Backoff()
+
+
+def by_priority(pod: PodFacts, waiting_since: float) -> tuple[int, float]:
+    """Return the order of the plugin PrioritySort."""
+    return -pod.priority, waiting_since
 
 
 class SchedulingQueue:
-    """Pending pods. ``held`` says whether a pod must not be tried at all for now."""
+    """Pending pods.
 
-    def __init__(self, held: Callable[[PodFacts], bool]) -> None:
+    Args:
+        held: returns whether a pod must not be tried at all for now.
+        sort: returns what orders pods, smallest first.
+    """
+
+    def __init__(
+        self,
+        held: Callable[[PodFacts], bool],
+        sort: Callable[[PodFacts, float], Any] = by_priority,
+        backoff: Backoff = DEFAULT_BACKOFF,
+    ) -> None:
         self._held = held
+        self._sort = sort
+        self._delays = backoff
         self._places: dict[str, tuple[Place, Waiting]] = {}
-        self._active: list[tuple[tuple[int, float, int], int, Waiting]] = []
+        self._active: list[tuple[tuple[Any, int], int, Waiting]] = []
         self._backoff: list[tuple[float, int, Waiting]] = []
         self._stuck: dict[str, Waiting] = {}
-        self._stuck_by: dict[frozenset[str], dict[str, None]] = {}
+        self._stuck_by: dict[tuple[str, frozenset[str]], dict[str, None]] = {}
         self._arrivals = 0
         self._pushes = 0
         self.rejections = 0
@@ -131,9 +158,16 @@ class SchedulingQueue:
         """Return the pods that wait for a change, oldest first."""
         return tuple(self._stuck.values())
 
-    def unschedulable_by(self) -> list[tuple[frozenset[str], tuple[Waiting, ...]]]:
-        """Return the same, grouped by the plugins that rejected them."""
-        return [(names, tuple(self._stuck[uid] for uid in uids)) for names, uids in self._stuck_by.items()]
+    def unschedulable_by(self) -> list[tuple[str, frozenset[str], tuple[Waiting, ...]]]:
+        """Return the same, grouped by scheduler name and the plugins that rejected them."""
+        return [
+            (scheduler, names, tuple(self._stuck[uid] for uid in uids))
+            for (scheduler, names), uids in self._stuck_by.items()
+        ]
+
+    def key(self, waiting: Waiting) -> tuple[Any, int]:
+        """Return the place of a pod in the order of the queue, smallest first."""
+        return self._sort(waiting.facts, waiting.since), waiting.arrival
 
     def add(self, facts: PodFacts, now: float) -> None:
         """A pod that is new, or new to this scheduler."""
@@ -196,6 +230,7 @@ class SchedulingQueue:
             replace(
                 waiting,
                 since=now,
+                delay=self._delays.seconds(waiting.rejections + 1),
                 rejections=waiting.rejections + 1,
                 rejected_at=self.rejections,
                 errors=0,
@@ -207,7 +242,9 @@ class SchedulingQueue:
 
     def fail(self, waiting: Waiting, now: float) -> None:
         """Something went wrong: try again after the back-off."""
-        failed = replace(waiting, since=now, errors=waiting.errors + 1, attempts=waiting.attempts + 1)
+        errors = waiting.errors + 1
+        delay = self._delays.seconds(errors)
+        failed = replace(waiting, since=now, errors=errors, delay=delay, attempts=waiting.attempts + 1)
         self._set_or_gate(Place.BACKOFF, failed, ATTEMPT_FAILED)
 
     def wake(self, uid: str, now: float, event: str = FORCE_ACTIVATED) -> None:
@@ -274,23 +311,22 @@ class SchedulingQueue:
         self._places[waiting.uid] = (place, waiting)
         if place is Place.UNSCHEDULABLE:
             self._stuck[waiting.uid] = waiting
-            self._stuck_by.setdefault(waiting.rejected_by, {})[waiting.uid] = None
+            self._stuck_by.setdefault(_group(waiting), {})[waiting.uid] = None
             return
         self._unstick(waiting.uid)
         self._pushes += 1
         if place is Place.ACTIVE:
-            key = sort_key(waiting.facts.priority, waiting.since, waiting.arrival)
-            heapq.heappush(self._active, (key, self._pushes, waiting))
+            heapq.heappush(self._active, (self.key(waiting), self._pushes, waiting))
         elif place is Place.BACKOFF:
             heapq.heappush(self._backoff, (waiting.backoff_ends(), self._pushes, waiting))
 
     def _unstick(self, uid: str) -> None:
         waiting = self._stuck.pop(uid, None)
         if waiting is not None:
-            group = self._stuck_by[waiting.rejected_by]
+            group = self._stuck_by[_group(waiting)]
             del group[uid]
             if not group:
-                del self._stuck_by[waiting.rejected_by]
+                del self._stuck_by[_group(waiting)]
 
     def _is_at(self, place: Place, waiting: Waiting) -> bool:
         """Return whether this heap item is still what the pod is; older ones are left behind and skipped."""
@@ -301,3 +337,7 @@ class SchedulingQueue:
             return False
         del self._places[waiting.uid]
         return True
+
+
+def _group(waiting: Waiting) -> tuple[str, frozenset[str]]:
+    return waiting.facts.spec.scheduler_name, waiting.rejected_by

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Mapping
 from functools import partial
 
 from msgspec import structs
@@ -20,27 +21,25 @@ from msgspec import structs
 from podling import clock, ids
 from podling.api.core_v1 import Node, Pod
 from podling.api.policy_v1 import PodDisruptionBudget
-from podling.client.base import Client, Unreachable, key_of
+from podling.client.base import Client, key_of
 from podling.client.events import EventRecorder
 from podling.client.informer import Informer
 from podling.client.informer_factory import InformerFactory
-from podling.machinery.errors import ApiError
 from podling.machinery.pods import is_terminal
 from podling.scheduler import messages
+from podling.scheduler.binding.binding_cycle import BindingCycle, BindingFailed
 from podling.scheduler.cache import Cache
 from podling.scheduler.changes import counts_differently, may_fit_now, node_aspects, placed_pod_event
-from podling.scheduler.decide import SUCCESS, Diagnosis, Nominated, decide
-from podling.scheduler.framework import Aspect, PodEvent
-from podling.scheduler.hints import Changes
-from podling.scheduler.metrics import BIND, ERROR, POST_FILTER, SchedulerMetrics
+from podling.scheduler.decide import SUCCESS, Diagnosis, decide
+from podling.scheduler.framework import Aspect, ObjectChange, PodEvent
+from podling.scheduler.hints import Changes, wakes_for_object
+from podling.scheduler.metrics import ERROR, POST_FILTER, SchedulerMetrics
 from podling.scheduler.metrics import UNSCHEDULABLE as NOT_SCHEDULED
-from podling.scheduler.plugins import default_binder
-from podling.scheduler.plugins.scheduling_gates import gates
-from podling.scheduler.plugins.volume_binding import VolumeBinding
+from podling.scheduler.nominations import Nominations
 from podling.scheduler.podfacts import PodFacts, facts_of
-from podling.scheduler.preemption import Attempt, Refusal, Victims, preempt
-from podling.scheduler.profile import BY_NAME, DEFAULT_PLUGINS
-from podling.scheduler.queue import SchedulingQueue, Waiting
+from podling.scheduler.preemption import Attempt, Refusal, Victims
+from podling.scheduler.profile import Profile
+from podling.scheduler.queue import Backoff, SchedulingQueue, Waiting
 from podling.scheduler.reports import SCHEDULER_ERROR, UNSCHEDULABLE, Report, Reporter
 from podling.scheduler.surroundings import Surroundings
 from podling.scheduler.victims import remove_victims
@@ -50,26 +49,34 @@ logger = logging.getLogger(__name__)
 
 
 class SchedulingLoop:
-    """One scheduler, for the pods that name it in ``spec.schedulerName``."""
+    """The scheduler of all profiles, for the pods that name one of them in ``spec.schedulerName``."""
 
     def __init__(
-        self, client: Client, informers: InformerFactory, recorder: EventRecorder, name: str
+        self,
+        client: Client,
+        informers: InformerFactory,
+        recorders: Mapping[str, EventRecorder],
+        profiles: Mapping[str, Profile],
+        backoff: Backoff,
     ) -> None:
-        self.name = name
+        self.profiles = profiles
         self._client = client
-        self._recorder = recorder
+        self._recorders = recorders
         self.cache = Cache()
-        self.queue = SchedulingQueue(self._is_held)
-        self.metrics = SchedulerMetrics(name, self.queue, self.cache)
+        [sort] = next(iter(profiles.values())).queue_sort
+        self.queue = SchedulingQueue(self._is_held, sort.queue_key, backoff)
+        self.metrics = SchedulerMetrics(self.queue, self.cache)
         self._pods = informers.informer(Pod)
         self._nodes = informers.informer(Node)
         self._budgets = informers.informer(PodDisruptionBudget)
         self._wake = asyncio.Event()
-        self._surroundings = Surroundings(self.cache, informers, self._storage_changed)
+        self._surroundings = Surroundings(self.cache, informers, self._object_changed)
         self._reporter = Reporter(client, self._pods)
-        self._nominations: dict[str, tuple[PodFacts, str]] = {}
+        self._binding = BindingCycle(client, self.cache, self.metrics)
+        self._nominations = Nominations()
         self._making_room: set[str] = set()
-        self._changes = Changes(self.cache, BY_NAME)
+        self._changes = Changes(self.cache, profiles)
+        self._start = 0
         self._supervisor = Supervisor()
         self._nodes.add_handler(self._node_added, self._node_updated, self._node_deleted)
         self._pods.add_handler(self._pod_added, self._pod_updated, self._pod_deleted)
@@ -111,38 +118,55 @@ class SchedulingLoop:
             raise
         await clock.sleep(0)
 
+    def _profile_of(self, pod: PodFacts) -> Profile:
+        return self.profiles[pod.spec.scheduler_name]
+
+    def _event(self, pod: PodFacts, reason: str, text: str, kind: str = "Warning") -> None:
+        recorder = self._recorders[pod.spec.scheduler_name]
+        recorder.event(pod.pod, kind, reason, messages.truncated(text))
+
     def _attempt(self, waiting: Waiting) -> None:
-        pod = waiting.facts
+        pod, profile = waiting.facts, self._profile_of(waiting.facts)
         if pod.terminating:
             text = f"skip schedule deleting pod: {pod.namespace}/{pod.name}"
-            self._recorder.event(pod.pod, "Warning", "FailedScheduling", text)
+            self._event(pod, "FailedScheduling", text)
             return
-        started = self.metrics.begin()
+        started = self.metrics.begin(profile.name)
         try:
-            nominated = self._nominated()
-            outcome = decide(pod, self.cache, DEFAULT_PLUGINS, nominated, ids.choice, self.metrics.ended)
+            nominated = list(self._nominations.in_cache(self.cache))
+            outcome = decide(pod, self.cache, profile, nominated, ids.choice, self.metrics.ended, self._start)
+            self._start = (self._start + outcome.examined) % max(len(self.cache.rows), 1)
             if isinstance(outcome, Diagnosis):
-                self._turn_away(waiting, outcome, started)
+                self._turn_away(waiting, outcome, self._post_filter(pod, profile, outcome), started)
                 return
         except Exception as error:
             # One pod that cannot be judged must not keep all others from being placed.
             logger.exception("deciding on %s/%s failed", pod.namespace, pod.name)
             self._failed(waiting, str(error), started)
             return
+        self._assume(waiting, profile, outcome.node, started)
+
+    def _assume(self, waiting: Waiting, profile: Profile, node: str, started: float) -> None:
+        """Count the pod on its node, and bind it in a task of its own."""
+        pod = waiting.facts
         self.metrics.decided(started)
-        self.cache.add_pod(pod, outcome.node, assumed=True)
-        self._end_nomination(pod.uid, placed_on=outcome.node)
-        work = partial(self._bind, waiting, outcome.node, started)
+        self.cache.add_pod(pod, node, assumed=True)
+        refused = self._binding.reserve(profile, pod, node)
+        if refused is not None:
+            self.cache.forget(pod.uid)
+            self._turn_away(waiting, refused, Refusal(""), started)
+            return
+        self._end_nomination(pod.uid, placed_on=node)
+        work = partial(self._bind, waiting, profile, node, started)
         self._supervisor.run_once("scheduler/bind", work, f"{pod.namespace}/{pod.name}")
 
-    def _turn_away(self, waiting: Waiting, diagnosis: Diagnosis, started: float) -> None:
+    def _turn_away(
+        self, waiting: Waiting, diagnosis: Diagnosis, preemption: Victims | Refusal, started: float
+    ) -> None:
         """Handle a pod without a feasible node: preempt if possible, report, and let the pod wait."""
         pod = waiting.facts
-        preemption: Victims | Refusal = Refusal("")
-        if diagnosis.total:
-            preemption = self._preemption(pod, diagnosis)
         self.metrics.decided(started)
-        self.metrics.attempted(NOT_SCHEDULED, started)
+        self.metrics.attempted(pod.spec.scheduler_name, NOT_SCHEDULED, started)
         rejected_by = set(diagnosis.rejected_by)
         nominated: str | None = ""
         text = ""
@@ -158,97 +182,97 @@ class SchedulingLoop:
             self._end_nomination(pod.uid)
         self.queue.reject(waiting, rejected_by, clock.monotonic())
         message = diagnosis.message(text)
-        self._recorder.event(pod.pod, "Warning", "FailedScheduling", messages.truncated(message))
+        self._event(pod, "FailedScheduling", message)
         self._reporter.report(key_of(pod.pod), Report(pod.uid, UNSCHEDULABLE, message, nominated))
 
-    def _preemption(self, pod: PodFacts, diagnosis: Diagnosis) -> Victims | Refusal:
-        found = preempt(self._preemption_attempt(pod, diagnosis), diagnosis)
-        victims = len(found.pods) if isinstance(found, Victims) else 0
-        self.metrics.preempted(victims)
-        self.metrics.ended(POST_FILTER, SUCCESS if victims else UNSCHEDULABLE)
-        return found
+    def _post_filter(self, pod: PodFacts, profile: Profile, diagnosis: Diagnosis) -> Victims | Refusal:
+        """Return the victims that make a node feasible, of the first plugin that finds any."""
+        refusals: list[Refusal] = []
+        for plugin in profile.post_filter if diagnosis.total else ():
+            found = plugin.post_filter(self._preemption_attempt(pod, profile, diagnosis), diagnosis)
+            victims = len(found.pods) if isinstance(found, Victims) else 0
+            self.metrics.preempted(victims)
+            self.metrics.ended(POST_FILTER, SUCCESS if victims else UNSCHEDULABLE)
+            if isinstance(found, Victims):
+                return found
+            refusals.append(found)
+        return Refusal(
+            ", ".join(each.message for each in refusals),
+            any(each.keeps_nomination for each in refusals),
+            frozenset().union(*(each.rejected_by for each in refusals)),
+        )
 
-    def _preemption_attempt(self, pod: PodFacts, diagnosis: Diagnosis) -> Attempt:
+    def _preemption_attempt(self, pod: PodFacts, profile: Profile, diagnosis: Diagnosis) -> Attempt:
         nodes = len(diagnosis.resolvable())
         offset = ids.choice(range(nodes)) if nodes > 1 else 0
-        return Attempt(pod, self.cache, DEFAULT_PLUGINS, self._nominated(), self._budgets.values(), offset)
-
-    def _nominated(self) -> list[Nominated]:
-        found = []
-        for facts, node in self._nominations.values():
-            row = self.cache.row_of(node)
-            if row is not None:
-                found.append(Nominated(facts, row))
-        return found
+        nominated = list(self._nominations.in_cache(self.cache))
+        return Attempt(pod, self.cache, profile, nominated, self._budgets.values(), offset)
 
     def _end_nomination(self, uid: str, placed_on: str = "") -> None:
         """The pod waits no longer for that node; unless it took its place, others may."""
-        facts, node = self._nominations.pop(uid, (None, ""))
-        if facts is not None and node != placed_on:
-            self._changed(PodEvent.DELETED, facts, node)
+        ended = self._nominations.end(uid)
+        if ended is not None and ended[1] != placed_on:
+            self._changed(PodEvent.DELETED, *ended)
 
     def _is_held(self, pod: PodFacts) -> bool:
-        return bool(gates(pod)) or pod.uid in self._making_room
+        if pod.uid in self._making_room:
+            return True
+        return any(plugin.pre_enqueue(pod) for plugin in self._profile_of(pod).pre_enqueue)
 
     # Carrying out
 
-    async def _bind(self, waiting: Waiting, node: str, started: float) -> None:
-        pod, binding = waiting.facts, clock.monotonic()
+    async def _bind(self, waiting: Waiting, profile: Profile, node: str, started: float) -> None:
+        pod = waiting.facts
         try:
-            await self._client.create_subresource(
-                Pod, pod.name, "binding", default_binder.binding(pod, node), pod.namespace
-            )
-        except Exception as error:
-            self.metrics.observe_point(BIND, "Error", clock.monotonic() - binding)
-            self._binding_failed(waiting, node, error, started)
-            if isinstance(error, ApiError | Unreachable):
-                return
-            raise
-        self.metrics.observe_point(BIND, SUCCESS, clock.monotonic() - binding)
-        self.metrics.bound(waiting, started)
-        text = messages.assigned(pod.namespace, pod.name, node)
-        self._recorder.event(pod.pod, "Normal", "Scheduled", text)
+            await self._binding.run(profile, pod, node)
+        except BindingFailed as failed:
+            self._binding_failed(waiting, node, str(failed), started)
+            if failed.is_unexpected:
+                raise
+            return
+        self.metrics.bound(profile.name, waiting, started)
+        self._event(pod, "Scheduled", messages.assigned(pod.namespace, pod.name, node), "Normal")
+        self._binding.after(profile, pod, node)
 
-    def _binding_failed(self, waiting: Waiting, node: str, error: Exception, started: float) -> None:
+    def _binding_failed(self, waiting: Waiting, node: str, text: str, started: float) -> None:
         """Undo an assumed binding; the pod is tried again, if it still needs a node."""
         uid = waiting.uid
+        self._binding.unreserve(self._profile_of(waiting.facts), waiting.facts, node)
         placed = self.cache.pod(uid)
         self.cache.forget(uid)
         if placed is not None and placed.assumed:
             self._changes.pod(PodEvent.DELETED, waiting.facts, node)
         latest = self._pods.get(key_of(waiting.facts.pod))
         if latest is None or latest.metadata.uid != uid or latest.spec.node_name or is_terminal(latest):
-            self.metrics.attempted(ERROR, started)
+            self.metrics.attempted(waiting.facts.spec.scheduler_name, ERROR, started)
             return
-        text = f'running Bind plugin "{default_binder.NAME}": {error}'
         logger.warning("%s/%s: %s", waiting.facts.namespace, waiting.facts.name, text)
         self._failed(structs.replace(waiting, facts=facts_of(latest)), text, started)
 
     def _failed(self, waiting: Waiting, text: str, started: float) -> None:
         """Handle an error other than the lack of a node: report it, and retry after a back-off."""
-        self.metrics.attempted(ERROR, started)
-        pod = waiting.facts.pod
+        pod = waiting.facts
+        self.metrics.attempted(pod.spec.scheduler_name, ERROR, started)
         self.queue.fail(waiting, clock.monotonic())
-        self._recorder.event(pod, "Warning", "FailedScheduling", messages.truncated(text))
-        self._reporter.report(key_of(pod), Report(waiting.uid, SCHEDULER_ERROR, text, ""))
+        self._event(pod, "FailedScheduling", text)
+        self._reporter.report(key_of(pod.pod), Report(waiting.uid, SCHEDULER_ERROR, text, ""))
         self._wake.set()
 
     def _make_room(self, pod: PodFacts, victims: Victims) -> None:
         """Nominate the pod, and start removing its victims; until all are deleted it is not tried again."""
-        for facts, node in tuple(self._nominations.values()):
-            if node == victims.node and facts.priority < pod.priority:
-                # A pod of higher priority takes the capacity that it waits for: let it try other nodes.
-                del self._nominations[facts.uid]
-                self._reporter.report(key_of(facts.pod), Report(facts.uid, nominated=""))
-        self._nominations[pod.uid] = (pod, victims.node)
+        for facts in self._nominations.lower_on(victims.node, pod.priority):
+            # A pod of higher priority takes the capacity that it waits for: let it try other nodes.
+            self._nominations.end(facts.uid)
+            self._reporter.report(key_of(facts.pod), Report(facts.uid, nominated=""))
+        self._nominations.add(pod, victims.node)
         self._making_room.add(pod.uid)
         work = partial(self._preempt, pod, victims)
         self._supervisor.run_once("scheduler/preempt", work, f"{pod.namespace}/{pod.name}")
 
     async def _preempt(self, pod: PodFacts, victims: Victims) -> None:
-        done, started = False, clock.monotonic()
+        done, started, name = False, clock.monotonic(), pod.spec.scheduler_name
         try:
-            done = await remove_victims(self._client, self._recorder, self.name, pod, victims)
+            done = await remove_victims(self._client, self._recorders[name], name, pod, victims)
         finally:
             self.metrics.removed("success" if done else "error", clock.monotonic() - started)
             self._making_room.discard(pod.uid)
@@ -263,19 +287,19 @@ class SchedulingLoop:
         if not self._changes:
             return
         # A nominated pod reserves its node: any change there concerns the pods that it keeps away.
-        changed = self._changes.node_names
-        for uid, (_, node) in tuple(self._nominations.items()):
-            if node in changed:
-                self.queue.wake(uid, now, self._changes.label)
+        for uid in self._nominations.on(self._changes.node_names):
+            self.queue.wake(uid, now, self._changes.label)
         self._changes.offer(self.queue, now)
 
-    def _storage_changed(self, label: str) -> None:
-        """Try the pods again that wait for a claim or a volume: a change may have completed a binding."""
+    def _object_changed(self, change: ObjectChange) -> None:
+        """Try the pods again that wait for an object of this kind, as the plugins that rejected them say."""
         now = clock.monotonic()
-        for names, group in self.queue.unschedulable_by():
-            if VolumeBinding.name in names:
-                for waiting in group:
-                    self.queue.wake(waiting.uid, now, label)
+        for name, plugins, group in self.queue.unschedulable_by():
+            known = self.profiles[name].by_name
+            waited = [known[each] for each in sorted(plugins) if change.kind in known[each].wakes_on_objects]
+            for waiting in group if waited else ():
+                if any(wakes_for_object(each, waiting.facts, change, self.cache) for each in waited):
+                    self.queue.wake(waiting.uid, now, change.label)
         self._wake.set()
 
     def _note(self, name: str, aspects: Aspect) -> None:
@@ -300,13 +324,13 @@ class SchedulingLoop:
             self._pod_deleted(pod)
         elif pod.spec.node_name:
             self._pod_placed(pod)
-        elif pod.spec.scheduler_name == self.name:
+        elif pod.spec.scheduler_name in self.profiles:
             self._pod_pending(pod, matters=True)
 
     def _pod_updated(self, old: Pod, new: Pod) -> None:
         if is_terminal(new) or new.spec.node_name:
             self._pod_added(new)
-        elif new.spec.scheduler_name == self.name:
+        elif new.spec.scheduler_name in self.profiles:
             if old.status.nominated_node_name and not new.status.nominated_node_name:
                 self._end_nomination(new.metadata.uid or "")
             self._pod_pending(new, matters=may_fit_now(old, new))
@@ -317,7 +341,7 @@ class SchedulingLoop:
             return  # being bound: the outcome decides
         facts = facts_of(pod)
         if pod.status.nominated_node_name:
-            self._nominations[uid] = (facts, pod.status.nominated_node_name)
+            self._nominations.add(facts, pod.status.nominated_node_name)
         self.queue.update(facts, clock.monotonic(), matters=matters)
         self._wake.set()
 

@@ -13,12 +13,13 @@ from podling.api.core_v1 import (
     ReplicationController,
     Service,
 )
-from podling.api.storage_v1 import StorageClass
+from podling.api.storage_v1 import CSINode, StorageClass, VolumeAttachment
 from podling.client.base import ApiObject
 from podling.client.informer import Informer
 from podling.client.informer_factory import InformerFactory
 from podling.machinery.selectors import from_labels
 from podling.scheduler.cache import Cache
+from podling.scheduler.framework import ObjectChange
 from podling.scheduler.terms import selector_of
 
 T = TypeVar("T", bound=ApiObject)
@@ -29,20 +30,24 @@ class Surroundings:
     """Keeps what the cache holds beside nodes and pods as the informers say.
 
     Args:
-        storage_changed: called with Kubernetes' label of a change of claims, volumes or classes.
+        changed: called with each change of an object that plugins may wait for.
     """
 
     def __init__(
-        self, cache: Cache, informers: InformerFactory, storage_changed: Callable[[str], None]
+        self, cache: Cache, informers: InformerFactory, changed: Callable[[ObjectChange], None]
     ) -> None:
         self._cache = cache
-        self._storage_changed = storage_changed
+        self._changed = changed
         self._claims = informers.informer(PersistentVolumeClaim)
         self._volumes = informers.informer(PersistentVolume)
         self._classes = informers.informer(StorageClass)
         self._follow(self._claims, cache.claims, _claim_key)
         self._follow(self._volumes, cache.volumes, _name)
+        self._csi_nodes = informers.informer(CSINode)
+        self._attachments = informers.informer(VolumeAttachment)
         self._follow(self._classes, cache.storage_classes, _name)
+        self._follow(self._csi_nodes, cache.csi_nodes, _name)
+        self._follow(self._attachments, cache.attachments, _name)
         self._namespaces = informers.informer(Namespace)
         self._services = informers.informer(Service)
         self._controllers = informers.informer(ReplicationController)
@@ -59,6 +64,8 @@ class Surroundings:
         await self._claims.synced()
         await self._volumes.synced()
         await self._classes.synced()
+        await self._csi_nodes.synced()
+        await self._attachments.synced()
         await self._namespaces.synced()
         await self._services.synced()
         await self._controllers.synced()
@@ -68,32 +75,39 @@ class Surroundings:
     def _follow(self, informer: Informer[T], held: MutableMapping[K, T], key: Callable[[T], K]) -> None:
         kind = informer.kind.__name__
 
-        def put(obj: T, change: str) -> None:
-            held[key(obj)] = obj
-            self._storage_changed(f"{kind}{change}")
+        def put(new: T, old: T | None = None) -> None:
+            held[key(new)] = new
+            self._cache.version += 1
+            self._changed(ObjectChange(kind, new, old))
 
-        informer.add_handler(
-            lambda obj: put(obj, "Add"),
-            lambda _, new: put(new, "Update"),
-            lambda obj: held.pop(key(obj), None),
-        )
+        def remove(old: T) -> None:
+            held.pop(key(old), None)
+            self._cache.version += 1
+            self._changed(ObjectChange(kind, None, old))
+
+        informer.add_handler(put, lambda old, new: put(new, old), remove)
 
     def _namespace(self, namespace: Namespace) -> None:
+        self._cache.version += 1
         self._cache.namespace_labels[namespace.metadata.name or ""] = namespace.metadata.labels
 
     def _no_namespace(self, namespace: Namespace) -> None:
+        self._cache.version += 1
         self._cache.namespace_labels.pop(namespace.metadata.name or "", None)
 
     def _service(self, service: Service) -> None:
+        self._cache.version += 1
         metadata = service.metadata
         self._cache.workloads.set_service(
             metadata.namespace or "", metadata.name or "", service.spec.selector
         )
 
     def _no_service(self, service: Service) -> None:
+        self._cache.version += 1
         self._cache.workloads.remove_service(service.metadata.namespace or "", service.metadata.name or "")
 
     def _owner(self, owner: ReplicationController | ReplicaSet | StatefulSet) -> None:
+        self._cache.version += 1
         if isinstance(owner, ReplicationController):
             selector = from_labels(owner.spec.selector)
         else:
@@ -102,6 +116,7 @@ class Surroundings:
         self._cache.workloads.set_owner(key, selector)
 
     def _no_owner(self, owner: ReplicationController | ReplicaSet | StatefulSet) -> None:
+        self._cache.version += 1
         key = (owner.kind, owner.metadata.namespace or "", owner.metadata.name or "")
         self._cache.workloads.remove_owner(key)
 

@@ -48,7 +48,7 @@ def test_scheduling_gate_and_foreign_scheduler_are_reported() -> None:
     assert ask({"schedulingGates": [{"name": "example.com/quota"}]}).reason == "SchedulingGated"
     answer = ask({"schedulerName": "mine"})
     assert answer.area == "scheduler"
-    assert "a scheduler that calls itself mine" in answer.advice
+    assert "a profile of the name mine" in answer.advice
 
 
 def test_missing_or_unready_node_is_reported() -> None:

@@ -13,6 +13,7 @@ from podling.api.core_v1 import Event, Node, Pod
 from podling.client.base import Client
 from podling.client.informer_factory import InformerFactory
 from podling.client.requests import User
+from podling.scheduler.configuration.types import KubeSchedulerConfiguration
 from podling.scheduler.scheduler import Scheduler
 from podling.testing import ControlPlane
 from tests.unit.scheduler import scheduling
@@ -22,9 +23,11 @@ SCHEDULER = User("system:kube-scheduler", ("system:authenticated",))
 
 
 @asynccontextmanager
-async def scheduler_for(client: Client) -> AsyncIterator[Scheduler]:
+async def scheduler_for(
+    client: Client, configuration: KubeSchedulerConfiguration | None = None
+) -> AsyncIterator[Scheduler]:
     informers = InformerFactory(client)
-    scheduler = Scheduler(client, informers)
+    scheduler = Scheduler(client, informers, configuration)
     tasks = [asyncio.ensure_future(informers.run()), asyncio.ensure_future(scheduler.run())]
     try:
         yield scheduler

@@ -26,8 +26,14 @@ from podling.api.core_v1 import (
 )
 from podling.api.meta_v1 import LabelSelector, ObjectMeta
 from podling.scheduler.cache import Cache
+from podling.scheduler.configuration.types import DEFAULT_SCHEDULER
 from podling.scheduler.framework import Plugin
+from podling.scheduler.plugin_registry import Registry
 from podling.scheduler.podfacts import PodFacts, facts_of
+from podling.scheduler.profiles import default_configuration, make_profiles
+
+DEFAULT_PROFILE = make_profiles(default_configuration(), Registry(()))[DEFAULT_SCHEDULER]
+"""Kubernetes' profile, without a configuration."""
 
 ALLOCATABLE = {"cpu": "4", "memory": "8Gi", "ephemeral-storage": "100Gi", "pods": "110"}
 

@@ -20,8 +20,7 @@ from podling.scheduler import messages
 from podling.scheduler.cache import Cache
 from podling.scheduler.decide import Diagnosis, Nominated, Placement, decide
 from podling.scheduler.podfacts import PodFacts, facts_of
-from podling.scheduler.profile import DEFAULT_PLUGINS
-from tests.unit.scheduler.scheduling import affinity, cache_of, facts, near, node, pod, taint
+from tests.unit.scheduler.scheduling import DEFAULT_PROFILE, affinity, cache_of, facts, near, node, pod, taint
 
 
 def first(rows: Sequence[int]) -> int:
@@ -29,12 +28,12 @@ def first(rows: Sequence[int]) -> int:
 
 
 def place(one: PodFacts, cache: Cache, *nominated: Nominated) -> str | None:
-    outcome = decide(one, cache, DEFAULT_PLUGINS, nominated, first)
+    outcome = decide(one, cache, DEFAULT_PROFILE, nominated, first)
     return outcome.node if isinstance(outcome, Placement) else None
 
 
 def why_not(one: PodFacts, cache: Cache) -> Diagnosis:
-    outcome = decide(one, cache, DEFAULT_PLUGINS, (), first)
+    outcome = decide(one, cache, DEFAULT_PROFILE, (), first)
     assert isinstance(outcome, Diagnosis)
     return outcome
 
@@ -118,8 +117,8 @@ def test_among_equals_the_choice_is_drawn() -> None:
         offered.append(rows)
         return rows[-1]
 
-    outcome = decide(facts(), cache, DEFAULT_PLUGINS, (), last)
-    assert outcome == Placement("c")
+    outcome = decide(facts(), cache, DEFAULT_PROFILE, (), last)
+    assert outcome == Placement("c", 3)
     assert [len(rows) for rows in offered] == [3]
 
 

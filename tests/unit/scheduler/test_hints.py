@@ -12,9 +12,9 @@ from podling.scheduler.cache import Cache
 from podling.scheduler.framework import Aspect, PodEvent
 from podling.scheduler.hints import Changes
 from podling.scheduler.podfacts import PodFacts
-from podling.scheduler.profile import BY_NAME
 from podling.scheduler.queue import Place, SchedulingQueue
 from tests.unit.scheduler.scheduling import (
+    DEFAULT_PROFILE,
     affinity,
     anti_affinity,
     cache_of,
@@ -121,14 +121,14 @@ SPREAD = TopologySpreadConstraint(
 )  # fmt: skip
 def test_queueing_hint_wakes_pod(rejected_by: str, one: PodFacts, happening: Happening, wakes: bool) -> None:
     cache = cache_of(node("n"))
-    changes = Changes(cache, BY_NAME)
+    changes = Changes(cache, {"": DEFAULT_PROFILE})
     happening(cache, changes)
     assert woken(changes, waiting(one, rejected_by=[rejected_by])) == ([one.uid] if wakes else [])
 
 
 def test_one_plugin_that_welcomes_the_change_is_enough() -> None:
     cache = cache_of(node("n"))
-    changes = Changes(cache, BY_NAME)
+    changes = Changes(cache, {"": DEFAULT_PROFILE})
     changes.node("n", Aspect.TAINTS)
     one = facts()
     queue = waiting(one, rejected_by=["NodeResourcesFit", "TaintToleration"])
@@ -137,7 +137,7 @@ def test_one_plugin_that_welcomes_the_change_is_enough() -> None:
 
 def test_a_pod_that_found_no_nodes_at_all_is_woken_by_anything() -> None:
     cache = cache_of(node("n"))
-    changes = Changes(cache, BY_NAME)
+    changes = Changes(cache, {"": DEFAULT_PROFILE})
     changes.node("n", Aspect.ADDED)
     one = facts()
     assert woken(changes, waiting(one, rejected_by=[])) == [one.uid]
@@ -145,7 +145,7 @@ def test_a_pod_that_found_no_nodes_at_all_is_woken_by_anything() -> None:
 
 def test_a_change_is_offered_once() -> None:
     cache = cache_of(node("n"))
-    changes = Changes(cache, BY_NAME)
+    changes = Changes(cache, {"": DEFAULT_PROFILE})
     changes.node("n", Aspect.TAINTS)
     assert changes
     one = facts()
@@ -156,7 +156,7 @@ def test_a_change_is_offered_once() -> None:
 
 def test_of_many_nodes_one_is_enough() -> None:
     cache = cache_of(*(node(f"n{number}", cpu="1") for number in range(50)), node("big", cpu="8"))
-    changes = Changes(cache, BY_NAME)
+    changes = Changes(cache, {"": DEFAULT_PROFILE})
     for number in range(50):
         changes.node(f"n{number}", Aspect.ADDED)
     one = facts(cpu="6")
@@ -171,7 +171,7 @@ class TestRoomIsOfferedToAsManyAsItHasRoomFor:
 
     def start(self) -> tuple[Cache, Changes, list[PodFacts], SchedulingQueue]:
         cache = cache_of(node("n"))
-        changes = Changes(cache, BY_NAME)
+        changes = Changes(cache, {"": DEFAULT_PROFILE})
         changes.node("n", Aspect.ADDED)
         pods = [facts(f"p{number}", cpu="1") for number in range(10)]
         return cache, changes, pods, waiting(*pods, rejected_by=["NodeResourcesFit"])
@@ -230,7 +230,7 @@ class TestRoomIsOfferedToAsManyAsItHasRoomFor:
 def test_partly_freed_node_wakes_pod_that_may_preempt(one: PodFacts, wakes: bool) -> None:
     cache = cache_of(node("n"))
     cache.add_pod(facts(cpu="2", priority=0), "n")
-    changes = Changes(cache, BY_NAME)
+    changes = Changes(cache, {"": DEFAULT_PROFILE})
     changes.pod(PodEvent.DELETED, facts(cpu="2", priority=100), "n")
     queue = waiting(one, rejected_by=["NodeResourcesFit"])
     assert woken(changes, queue) == ([one.uid] if wakes else [])

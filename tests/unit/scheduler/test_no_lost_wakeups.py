@@ -22,11 +22,11 @@ from podling.scheduler.columns import CPU
 from podling.scheduler.decide import Diagnosis, decide
 from podling.scheduler.podfacts import facts_of
 from podling.scheduler.preemption import Attempt, Refusal, preempt
-from podling.scheduler.profile import DEFAULT_PLUGINS
 from podling.sim.loop import run
 from podling.testing import ControlPlane, memory_cluster
 from tests.unit.scheduler import scheduling
 from tests.unit.scheduler.at_work import scheduler_for
+from tests.unit.scheduler.scheduling import DEFAULT_PROFILE
 
 SETTLE_SECONDS = 25
 """Longer than any back-off, much shorter than the retry after five minutes."""
@@ -204,10 +204,10 @@ async def check(cluster: ControlPlane) -> None:
     for pod in pods:
         if not pod.spec.node_name:
             facts = facts_of(pod)
-            outcome = decide(facts, cache, DEFAULT_PLUGINS, (), lambda rows: rows[0])
+            outcome = decide(facts, cache, DEFAULT_PROFILE, (), lambda rows: rows[0])
             assert isinstance(outcome, Diagnosis), f"{pod.metadata.name} waits but could go to {outcome}"
             if outcome.total:
-                refusal = preempt(Attempt(facts, cache, DEFAULT_PLUGINS, (), ()), outcome)
+                refusal = preempt(Attempt(facts, cache, DEFAULT_PROFILE, (), ()), outcome)
                 assert isinstance(refusal, Refusal), f"{pod.metadata.name} waits but could preempt {refusal}"
 
 

@@ -20,8 +20,16 @@ from podling.scheduler.cache import Cache
 from podling.scheduler.decide import Diagnosis, Nominated, decide
 from podling.scheduler.podfacts import PodFacts, facts_of
 from podling.scheduler.preemption import Attempt, Refusal, Victims, preempt
-from podling.scheduler.profile import DEFAULT_PLUGINS
-from tests.unit.scheduler.scheduling import affinity, anti_affinity, cache_of, facts, near, node, pod
+from tests.unit.scheduler.scheduling import (
+    DEFAULT_PROFILE,
+    affinity,
+    anti_affinity,
+    cache_of,
+    facts,
+    near,
+    node,
+    pod,
+)
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
@@ -47,9 +55,9 @@ def outcome(
     budgets: Sequence[PodDisruptionBudget] = (),
     nominated: Sequence[Nominated] = (),
 ) -> Victims | Refusal:
-    diagnosis = decide(one, cache, DEFAULT_PLUGINS, nominated, lambda rows: rows[0])
+    diagnosis = decide(one, cache, DEFAULT_PROFILE, nominated, lambda rows: rows[0])
     assert isinstance(diagnosis, Diagnosis)
-    return preempt(Attempt(one, cache, DEFAULT_PLUGINS, nominated, budgets), diagnosis)
+    return preempt(Attempt(one, cache, DEFAULT_PROFILE, nominated, budgets), diagnosis)
 
 
 def chosen(*arguments: Any, **options: Any) -> tuple[str, list[str]]:

@@ -10,7 +10,7 @@ from msgspec import structs
 
 from podling.api.core_v1 import PodSchedulingGate
 from podling.scheduler.podfacts import PodFacts, facts_of
-from podling.scheduler.queue import Place, SchedulingQueue, Waiting, backoff_seconds
+from podling.scheduler.queue import Backoff, Place, SchedulingQueue, Waiting
 from tests.unit.scheduler.scheduling import facts, pod
 
 
@@ -38,7 +38,7 @@ def all_names(queue: SchedulingQueue, now: float = 0.0) -> list[str]:
     ("failures", "seconds"), [(0, 0), (1, 1), (2, 2), (3, 4), (4, 8), (5, 10), (6, 10), (1000, 10)]
 )
 def test_back_off_doubles_from_one_second_to_ten(failures: int, seconds: float) -> None:
-    assert backoff_seconds(failures) == seconds
+    assert Backoff().seconds(failures) == seconds
 
 
 def test_higher_priority_first_then_who_waits_longer() -> None:

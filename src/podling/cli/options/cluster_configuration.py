@@ -7,6 +7,8 @@
     featureGates: {CustomCPUCFSQuotaPeriod: true}
     kubeletConfiguration:
       maxPods: 20
+    schedulerConfiguration:
+      podMaxBackoffSeconds: 30
 
 Each option of ``podling up`` is a field, in camel case. A field has the effect of its option, and an option
 on the command line wins. Decoding is strict: unknown fields and repeated ones are refused with their path.
@@ -24,7 +26,7 @@ import click
 from podling.cli.common_options import Failure
 
 API_VERSION, KIND = "podling.dev/v1alpha1", "ClusterConfiguration"
-KUBELET = "kubeletConfiguration"
+KUBELET, SCHEDULER = "kubeletConfiguration", "schedulerConfiguration"
 NOT_IN_FILES = frozenset(
     {
         "config",
@@ -34,6 +36,7 @@ NOT_IN_FILES = frozenset(
         "kubelet_document",
         "new_store",
         "progress_fd",
+        "scheduler_document",
         "set_aside_undecodable",
     }
 )
@@ -84,11 +87,14 @@ def defaults_from(file: Path, parameters: list[click.Parameter]) -> dict[str, An
     }
     if KUBELET in plain:
         found["kubelet_document"] = _kubelet_document(plain[KUBELET], file)
+    if SCHEDULER in plain:
+        found["scheduler_document"] = _scheduler_document(plain[SCHEDULER], file)
     return found
 
 
 def _unknown(plain: Mapping[str, Any], known: Mapping[str, click.Parameter]) -> list[str]:
-    return [key for key in plain if key not in known and key not in ("apiVersion", "kind", KUBELET)]
+    own = ("apiVersion", "kind", KUBELET, SCHEDULER)
+    return [key for key in plain if key not in known and key not in own]
 
 
 def _text(value: Any, parameter: click.Parameter, refused: str) -> Any:
@@ -116,6 +122,20 @@ def _kubelet_document(plain: Any, file: Path) -> str:
         raise Failure(f"failed to load cluster configuration, path: {file}, error: {KUBELET} is no object")
     try:
         settings_of(plain, Path("/"), f"{file}, {KUBELET}")
+    except ConfigurationRefused as error:
+        raise Failure(str(error)) from error
+    return json.dumps(plain)
+
+
+def _scheduler_document(plain: Any, file: Path) -> str:
+    """Return a scheduler's configuration as JSON, once it has been checked. Raises ``Failure``."""
+    from podling.cluster.scheduler_settings import section
+    from podling.scheduler.configuration.files import ConfigurationRefused
+
+    if not isinstance(plain, dict):
+        raise Failure(f"failed to load cluster configuration, path: {file}, error: {SCHEDULER} is no object")
+    try:
+        section(plain, f"{file}, {SCHEDULER}")
     except ConfigurationRefused as error:
         raise Failure(str(error)) from error
     return json.dumps(plain)

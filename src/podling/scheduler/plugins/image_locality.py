@@ -20,7 +20,6 @@ THRESHOLD_MAX_PER_CONTAINER = 1000 * MEBIBYTE
 
 class ImageLocality(Plugin):
     name = "ImageLocality"
-    weight = 1
 
     def score(self, pod: PodFacts, cache: Cache, rows: Rows) -> Scores | None:
         """Score by the images present; None where no node has any of them."""

@@ -10,12 +10,14 @@ a pod that matches its own terms may start the set.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from podling.scheduler.cache import Cache
+from podling.scheduler.configuration.plugin_args import InterPodAffinityArgs, default_args
 from podling.scheduler.framework import (
     ALL,
     SCORE_MAX,
@@ -23,6 +25,7 @@ from podling.scheduler.framework import (
     Plugin,
     PodChange,
     PodEvent,
+    Prepared,
     Rejected,
     Scores,
 )
@@ -35,34 +38,52 @@ AFFINITY = "node(s) didn't match pod affinity rules"
 ANTI_AFFINITY = "node(s) didn't match pod anti-affinity rules"
 EXISTING_ANTI_AFFINITY = "node(s) didn't satisfy existing pods anti-affinity rules"
 
-HARD_AFFINITY_WEIGHT = 1
-"""The weight of an existing pod's required affinity when a pod that matches it is scheduled."""
-
 Counts = npt.NDArray[np.int64]
+
+
+Domain = tuple[str, Counts]
+"""A topology key, and the number of pods in each of its domains."""
+Domains = tuple[Domain, ...]
+
+
+class _Neighbours(Struct, frozen=True):
+    """The neighbours that matter to a pod. ``starts``: it may begin the set that it wants to join."""
+
+    wanted: Domains
+    starts: bool
+    unwanted: Domains
+    unwelcome: Domains
 
 
 class InterPodAffinity(Plugin):
     name = "InterPodAffinity"
-    weight = 2
+    arguments = InterPodAffinityArgs
+    also_at = frozenset({"pre_filter", "pre_score"})
     wakes_on = Aspect.ADDED | Aspect.LABELS | Aspect.REMOVED
     wakes_on_pods = PodEvent.ADDED | PodEvent.LABELS | PodEvent.DELETED
 
+    def __init__(self, args: InterPodAffinityArgs | None = None) -> None:
+        super().__init__(args or default_args(self.name))
+        self._neighbours = Prepared(_neighbours)
+
     def filter(self, pod: PodFacts, cache: Cache, rows: Rows) -> Sequence[Rejected]:
-        found = []
-        if pod.affinities.required:
-            missing = ~_affinity_satisfied(pod, cache, rows)
+        there, found = self._neighbours.of(pod, cache), []
+        if there.wanted:
+            missing = ~_affinity_satisfied(there, cache, rows)
             found.append(Rejected(AFFINITY, missing, unresolvable=True))
-        if pod.affinities.required_anti:
-            found.append(Rejected(ANTI_AFFINITY, _near_unwanted(pod, cache, rows)))
-        unwelcome = _unwelcome(pod, cache, rows)
-        if unwelcome is not None:
-            found.append(Rejected(EXISTING_ANTI_AFFINITY, unwelcome))
+        if there.unwanted:
+            found.append(Rejected(ANTI_AFFINITY, _is_near(there.unwanted, cache, rows)))
+        if there.unwelcome:
+            found.append(Rejected(EXISTING_ANTI_AFFINITY, _is_near(there.unwelcome, cache, rows)))
         return _first_reason_only(found)
 
     def score(self, pod: PodFacts, cache: Cache, rows: Rows) -> Scores | None:
+        own = pod.affinities.preferred or pod.affinities.preferred_anti
+        if self.args.ignore_preferred_terms_of_existing_pods and not own:
+            return None
         raw = np.zeros(len(rows), np.int64)
         scored = _score_own_preferences(pod, cache, rows, raw)
-        scored |= _score_others_preferences(pod, cache, rows, raw)
+        scored |= _score_others_preferences(pod, cache, rows, raw, self.args.hard_pod_affinity_weight)
         if not scored or not len(rows):
             return None
         lowest, highest = int(raw.min()), int(raw.max())
@@ -109,45 +130,50 @@ def looked_up(totals: Counts, topology_key: str, cache: Cache, rows: Rows) -> Co
     return np.concatenate((totals, np.zeros(1, np.int64)))[codes]
 
 
-def _affinity_satisfied(pod: PodFacts, cache: Cache, rows: Rows) -> Mask:
+def _neighbours(pod: PodFacts, cache: Cache) -> _Neighbours:
     terms = pod.affinities.required
-    groups = [
-        group for group in cache.groups.all() if all(_means_group(term, group, cache) for term in terms)
-    ]
-    counts = counts_per_row(groups, cache.capacity)
-    satisfied = np.ones(len(rows), np.bool_)
-    everywhere = np.ones(len(rows), np.bool_)
-    anything = False
-    for term in terms:
-        totals = per_domain(counts, term.topology_key, cache)
-        anything = anything or bool(totals.any())
-        satisfied &= looked_up(totals, term.topology_key, cache, rows) > 0
-        everywhere &= cache.labels.codes(term.topology_key, rows) != ABSENT
-    if not anything and all(_means(term, pod, cache) for term in terms):
-        return everywhere
-    return satisfied
+    wanted: Domains = ()
+    if terms:
+        groups = [
+            group for group in cache.groups.all() if all(_means_group(term, group, cache) for term in terms)
+        ]
+        counts = counts_per_row(groups, cache.capacity)
+        wanted = tuple((term.topology_key, per_domain(counts, term.topology_key, cache)) for term in terms)
+    starts = all(not totals.any() for _, totals in wanted) and all(_means(term, pod, cache) for term in terms)
+    return _Neighbours(wanted, starts, tuple(_unwanted(pod, cache)), tuple(_unwelcome(pod, cache)))
 
 
-def _near_unwanted(pod: PodFacts, cache: Cache, rows: Rows) -> Mask:
-    near: Mask = np.zeros(len(rows), np.bool_)
+def _unwanted(pod: PodFacts, cache: Cache) -> Iterator[Domain]:
+    """Yield where the pods are that this pod keeps away from."""
     for term in pod.affinities.required_anti:
         groups = [group for group in cache.groups.all() if _means_group(term, group, cache)]
-        if groups:
-            totals = per_domain(counts_per_row(groups, cache.capacity), term.topology_key, cache)
-            near |= looked_up(totals, term.topology_key, cache, rows) > 0
-    return near
+        yield term.topology_key, per_domain(counts_per_row(groups, cache.capacity), term.topology_key, cache)
 
 
-def _unwelcome(pod: PodFacts, cache: Cache, rows: Rows) -> Mask | None:
-    """Return the rows where an existing pod's anti-affinity excludes this pod."""
-    result: Mask | None = None
+def _unwelcome(pod: PodFacts, cache: Cache) -> Iterator[Domain]:
+    """Yield where the pods are whose anti-affinity excludes this pod."""
     for group in cache.groups.with_affinity():
         for term in group.affinities.required_anti:
             if _means(term, pod, cache):
-                totals = per_domain(counts_per_row((group,), cache.capacity), term.topology_key, cache)
-                near = looked_up(totals, term.topology_key, cache, rows) > 0
-                result = near if result is None else result | near
-    return result
+                counts = counts_per_row((group,), cache.capacity)
+                yield term.topology_key, per_domain(counts, term.topology_key, cache)
+
+
+def _affinity_satisfied(there: _Neighbours, cache: Cache, rows: Rows) -> Mask:
+    satisfied = np.ones(len(rows), np.bool_)
+    for key, totals in there.wanted:
+        if there.starts:
+            satisfied &= cache.labels.codes(key, rows) != ABSENT
+        else:
+            satisfied &= looked_up(totals, key, cache, rows) > 0
+    return satisfied
+
+
+def _is_near(domains: Domains, cache: Cache, rows: Rows) -> Mask:
+    near: Mask = np.zeros(len(rows), np.bool_)
+    for key, totals in domains:
+        near |= looked_up(totals, key, cache, rows) > 0
+    return near
 
 
 def _score_own_preferences(pod: PodFacts, cache: Cache, rows: Rows, raw: Scores) -> bool:
@@ -162,11 +188,11 @@ def _score_own_preferences(pod: PodFacts, cache: Cache, rows: Rows, raw: Scores)
     return any_found
 
 
-def _score_others_preferences(pod: PodFacts, cache: Cache, rows: Rows, raw: Scores) -> bool:
-    """Add what the pods that are there think of this one."""
+def _score_others_preferences(pod: PodFacts, cache: Cache, rows: Rows, raw: Scores, hard: int) -> bool:
+    """Add what the pods that are there think of this one; their required affinity has the weight ``hard``."""
     any_found = False
     for group in cache.groups.with_affinity():
-        signed = [(term, HARD_AFFINITY_WEIGHT) for term in group.affinities.required]
+        signed = [(term, hard) for term in group.affinities.required if hard]
         signed += [(term, term.weight) for term in group.affinities.preferred]
         signed += [(term, -term.weight) for term in group.affinities.preferred_anti]
         for term, weight in signed:

@@ -2,6 +2,7 @@
 
 Terms are alternatives; within a term everything must hold. An empty term matches nothing.
 Terms that all name nodes (``metadata.name``, as daemon pods do) narrow the search before it starts.
+A profile may add an affinity that every one of its pods has besides its own.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from podling.api.core_v1 import NodeAffinity as NodeAffinitySpec
-from podling.api.core_v1 import NodeSelectorRequirement, NodeSelectorTerm
+from podling.api.core_v1 import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
 from podling.machinery.selectors import (
     LabelSelector,
     SelectorError,
@@ -19,18 +20,26 @@ from podling.machinery.selectors import (
     from_node_selector_requirements,
 )
 from podling.scheduler.cache import Cache
-from podling.scheduler.framework import Aspect, Hopeless, Plugin, Rejected, Scores, normalised
+from podling.scheduler.configuration.plugin_args import NodeAffinityArgs
+from podling.scheduler.framework import Aspect, Hopeless, Plugin, PodEvent, Rejected, Scores, normalised
 from podling.scheduler.labelcolumns import Mask, Rows
 from podling.scheduler.podfacts import PodFacts
 
 REASON = "node(s) didn't match Pod's node affinity/selector"
+ENFORCED = "node(s) didn't match scheduler-enforced node affinity"
 CONFLICT = "pod affinity terms conflict"
 
 
 class NodeAffinity(Plugin):
     name = "NodeAffinity"
-    weight = 2
+    arguments = NodeAffinityArgs
+    also_at = frozenset({"pre_score"})
     wakes_on = Aspect.ADDED | Aspect.LABELS
+    wakes_on_pods = PodEvent(0)
+
+    def __init__(self, args: NodeAffinityArgs | None = None) -> None:
+        super().__init__(args)
+        self._added = args.added_affinity if args is not None else None
 
     def candidates(self, pod: PodFacts, cache: Cache) -> Rows | None:
         names: set[str] = set()
@@ -48,12 +57,24 @@ class NodeAffinity(Plugin):
         return np.array([row for row in found if row is not None], np.intp)
 
     def filter(self, pod: PodFacts, cache: Cache, rows: Rows) -> Sequence[Rejected]:
+        rejected = []
         matched = required_match(pod, cache, rows)
-        return () if matched is None else (Rejected(REASON, ~matched, unresolvable=True),)
+        added = self._added.required_during_scheduling_ignored_during_execution if self._added else None
+        if added is not None:
+            enforced = selector_match(added, cache, rows)
+            rejected.append(Rejected(ENFORCED, ~enforced, unresolvable=True))
+            matched = matched if matched is None else matched | ~enforced
+        if matched is not None:
+            rejected.append(Rejected(REASON, ~matched, unresolvable=True))
+        return rejected
 
     def score(self, pod: PodFacts, cache: Cache, rows: Rows) -> Scores | None:
-        affinity = _affinity(pod)
-        preferred = affinity.preferred_during_scheduling_ignored_during_execution if affinity else ()
+        preferred = [
+            each
+            for affinity in (self._added, _affinity(pod))
+            if affinity is not None
+            for each in affinity.preferred_during_scheduling_ignored_during_execution
+        ]
         if not preferred:
             return None
         total = np.zeros(len(rows), np.int64)
@@ -72,11 +93,16 @@ def required_match(pod: PodFacts, cache: Cache, rows: Rows) -> Mask | None:
     if pod.spec.node_selector:
         matched &= cache.labels.selected(from_labels(pod.spec.node_selector), rows)
     if required is not None:
-        alternatives = np.zeros(len(rows), np.bool_)
-        for term in required.node_selector_terms:
-            alternatives |= term_match(term, cache, rows)
-        matched &= alternatives
+        matched &= selector_match(required, cache, rows)
     return matched
+
+
+def selector_match(selector: NodeSelector, cache: Cache, rows: Rows) -> Mask:
+    """Return the rows where any term holds."""
+    alternatives: Mask = np.zeros(len(rows), np.bool_)
+    for term in selector.node_selector_terms:
+        alternatives |= term_match(term, cache, rows)
+    return alternatives
 
 
 def required_terms(pod: PodFacts) -> tuple[NodeSelectorTerm, ...]:

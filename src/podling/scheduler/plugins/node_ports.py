@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from podling.scheduler.cache import Cache
-from podling.scheduler.framework import Aspect, Plugin, Rejected
+from podling.scheduler.framework import Aspect, Plugin, PodEvent, Rejected
 from podling.scheduler.labelcolumns import Rows
 from podling.scheduler.podfacts import PodFacts
 
@@ -16,7 +16,9 @@ REASON = "node(s) didn't have free ports for the requested pod ports"
 
 class NodePorts(Plugin):
     name = "NodePorts"
+    also_at = frozenset({"pre_filter"})
     wakes_on = Aspect.ADDED | Aspect.ROOM
+    wakes_on_pods = PodEvent(0)
 
     def filter(self, pod: PodFacts, cache: Cache, rows: Rows) -> Sequence[Rejected]:
         taken = {row for port in pod.ports for row in cache.rows_using(port)}

@@ -1,7 +1,7 @@
 """NodeResourcesFit: the pod's requests must be free; the emptier a node stays, the better.
 
-The score is LeastAllocated over CPU and memory, and counts containers without requests with a small amount,
-so that a hundred of them do not go to one node.
+The scoring strategy may be another one, over other resources than CPU and memory. Extended resources may be
+ignored by the filter.
 """
 
 from __future__ import annotations
@@ -11,9 +11,12 @@ from collections.abc import Hashable, Iterator, Sequence
 import numpy as np
 
 from podling.scheduler.cache import Cache
-from podling.scheduler.columns import CPU, MEMORY, PODS, Amounts
-from podling.scheduler.framework import SCORE_MAX, Aspect, Plugin, Rejected, Scores
+from podling.scheduler.columns import PODS
+from podling.scheduler.configuration.plugin_args import NodeResourcesFitArgs, default_args
+from podling.scheduler.configuration.validation import is_extended_resource
+from podling.scheduler.framework import Aspect, Plugin, PodEvent, Rejected, Scores
 from podling.scheduler.labelcolumns import Rows
+from podling.scheduler.plugins.resource_shares import shares, strategy_of
 from podling.scheduler.podfacts import PodFacts
 
 TOO_MANY_PODS = "Too many pods"
@@ -21,29 +24,42 @@ TOO_MANY_PODS = "Too many pods"
 
 class NodeResourcesFit(Plugin):
     name = "NodeResourcesFit"
-    weight = 1
+    arguments = NodeResourcesFitArgs
+    also_at = frozenset({"pre_filter", "pre_score"})
     wakes_on = Aspect.ADDED | Aspect.ALLOCATABLE | Aspect.ROOM
+    wakes_on_pods = PodEvent(0)
+
+    def __init__(self, args: NodeResourcesFitArgs | None = None) -> None:
+        super().__init__(args or default_args(self.name))
+        self._ignored = frozenset(self.args.ignored_resources)
+        self._ignored_groups = frozenset(self.args.ignored_resource_groups)
+        self._resources = self.args.scoring_strategy.resources
+        self._strategy = strategy_of(self.args.scoring_strategy)
 
     def filter(self, pod: PodFacts, cache: Cache, rows: Rows) -> Sequence[Rejected]:
-        return tuple(rejected for rejected in _shortages(pod, cache, rows) if rejected.where.any())
+        return tuple(rejected for rejected in self._shortages(pod, cache, rows) if rejected.where.any())
 
     def score(self, pod: PodFacts, cache: Cache, rows: Rows) -> Scores | None:
-        resources = cache.resources
-        total = np.zeros(len(rows), np.int64)
-        weights = np.zeros(len(rows), np.int64)
-        for number, column in enumerate((CPU, MEMORY)):
-            allocatable = resources.allocatable[column, rows]
-            requested = resources.scored[number, rows] + pod.scored[number]
-            total += _least_requested(requested, allocatable)
-            weights += allocatable > 0
-        return total // np.maximum(weights, 1)
+        found = tuple(shares(pod, cache, rows, self._resources, non_zero=True))
+        return self._strategy(found, len(rows))
+
+    def requests(self, pod: PodFacts) -> Iterator[tuple[str, int]]:
+        """Yield the requests that the filter does not ignore."""
+        for name, amount in pod.requests.items():
+            if not (self._ignored or self._ignored_groups) or not self._is_ignored(name):
+                yield name, amount
+
+    def _is_ignored(self, name: str) -> bool:
+        if not is_extended_resource(name):
+            return False
+        return name in self._ignored or name.partition("/")[0] in self._ignored_groups
 
     def wakes_for_nodes(self, pod: PodFacts, rows: Rows, cache: Cache) -> int:
         """Return the number of pods that fit, and one more for each pod that could be preempted there."""
         resources = cache.resources
         room = resources.allocatable[PODS, rows] - resources.requested[PODS, rows]
         possible = np.ones(len(rows), np.bool_)
-        for name, amount in pod.requests.items():
+        for name, amount in self.requests(pod):
             column = resources.index.get(name)
             if column is None:
                 return 0
@@ -55,23 +71,16 @@ class NodeResourcesFit(Plugin):
     def same_answer(self, pod: PodFacts) -> Hashable:
         return tuple(sorted(pod.requests.items())), pod.priority, pod.spec.preemption_policy
 
-
-def _shortages(pod: PodFacts, cache: Cache, rows: Rows) -> Iterator[Rejected]:
-    resources = cache.resources
-    yield Rejected(TOO_MANY_PODS, resources.requested[PODS, rows] + 1 > resources.allocatable[PODS, rows])
-    for name, amount in pod.requests.items():
-        column = resources.index.get(name)
-        reason = f"Insufficient {name}"
-        if column is None:
-            everywhere = np.ones(len(rows), np.bool_)
-            yield Rejected(reason, everywhere, unresolvable=True)
-            continue
-        allocatable = resources.allocatable[column, rows]
-        short = amount > allocatable - resources.requested[column, rows]
-        yield Rejected(reason, short, unresolvable=amount > allocatable)
-
-
-def _least_requested(requested: Amounts, allocatable: Amounts) -> Scores:
-    left: Amounts = np.maximum(allocatable - requested, 0)
-    share: Scores = left * SCORE_MAX // np.maximum(allocatable, 1)
-    return share
+    def _shortages(self, pod: PodFacts, cache: Cache, rows: Rows) -> Iterator[Rejected]:
+        resources = cache.resources
+        yield Rejected(TOO_MANY_PODS, resources.requested[PODS, rows] + 1 > resources.allocatable[PODS, rows])
+        for name, amount in self.requests(pod):
+            column = resources.index.get(name)
+            reason = f"Insufficient {name}"
+            if column is None:
+                everywhere = np.ones(len(rows), np.bool_)
+                yield Rejected(reason, everywhere, unresolvable=True)
+                continue
+            allocatable = resources.allocatable[column, rows]
+            short = amount > allocatable - resources.requested[column, rows]
+            yield Rejected(reason, short, unresolvable=amount > allocatable)

@@ -19,6 +19,7 @@ from msgspec import Struct
 from podling.api.core_v1 import TopologySpreadConstraint
 from podling.machinery.selectors import LabelSelector
 from podling.scheduler.cache import Cache
+from podling.scheduler.configuration.plugin_args import SYSTEM_DEFAULTING, PodTopologySpreadArgs, default_args
 from podling.scheduler.framework import (
     ALL,
     SCORE_MAX,
@@ -26,6 +27,7 @@ from podling.scheduler.framework import (
     Plugin,
     PodChange,
     PodEvent,
+    Prepared,
     Rejected,
     Scores,
 )
@@ -43,6 +45,13 @@ MISSING_LABEL = f"{REASON} (missing required label)"
 HOSTNAME = "kubernetes.io/hostname"
 ZONE = "topology.kubernetes.io/zone"
 
+DO_NOT_SCHEDULE, SCHEDULE_ANYWAY = "DoNotSchedule", "ScheduleAnyway"
+
+SYSTEM_CONSTRAINTS = (
+    TopologySpreadConstraint(topology_key=HOSTNAME, max_skew=3, when_unsatisfiable=SCHEDULE_ANYWAY),
+    TopologySpreadConstraint(topology_key=ZONE, max_skew=5, when_unsatisfiable=SCHEDULE_ANYWAY),
+)
+
 Counts = npt.NDArray[np.int64]
 
 
@@ -55,32 +64,45 @@ class _Constraint(Struct, frozen=True):
     honor_taints: bool = False
 
 
+class _Skew(Struct, frozen=True):
+    """The pods of each domain, by the code of its label, and the most of them that another pod may join."""
+
+    constraint: _Constraint
+    totals: Counts
+    most: int
+
+
 class PodTopologySpread(Plugin):
     name = "PodTopologySpread"
-    weight = 2
+    arguments = PodTopologySpreadArgs
+    also_at = frozenset({"pre_filter", "pre_score"})
     wakes_on = Aspect.ADDED | Aspect.LABELS | Aspect.TAINTS | Aspect.REMOVED
     wakes_on_pods = PodEvent.ADDED | PodEvent.LABELS | PodEvent.DELETED
 
+    def __init__(self, args: PodTopologySpreadArgs | None = None) -> None:
+        super().__init__(args or default_args(self.name))
+        self._by_system = self.args.defaulting_type == SYSTEM_DEFAULTING
+        self._defaults = SYSTEM_CONSTRAINTS if self._by_system else self.args.default_constraints
+        self._skews = Prepared(self._count)
+
     def filter(self, pod: PodFacts, cache: Cache, rows: Rows) -> Sequence[Rejected]:
-        constraints = _constraints(pod, "DoNotSchedule")
-        if not constraints:
+        skews = self._skews.of(pod, cache)
+        if not skews:
             return ()
-        everything = _has_all_keys(constraints, cache, cache.rows)
-        missing = ~_has_all_keys(constraints, cache, rows)
+        missing = ~_has_all_keys([skew.constraint for skew in skews], cache, rows)
         skewed = np.zeros(len(rows), np.bool_)
-        for constraint in constraints:
-            counted = cache.rows[everything & _included(constraint, pod, cache, cache.rows)]
-            skewed |= _too_skewed(constraint, pod, cache, counted, rows)
+        for skew in skews:
+            skewed |= looked_up(skew.totals, skew.constraint.topology_key, cache, rows) > skew.most
         skewed &= ~missing
         found = (Rejected(REASON, skewed), Rejected(MISSING_LABEL, missing, unresolvable=True))
         return tuple(rejected for rejected in found if rejected.where.any())
 
     def score(self, pod: PodFacts, cache: Cache, rows: Rows) -> Scores | None:
-        own = bool(pod.spec.topology_spread_constraints)
-        constraints = _constraints(pod, "ScheduleAnyway") if own else _default_constraints(pod, cache)
+        constraints = self._constraints(pod, cache, SCHEDULE_ANYWAY)
         if not constraints:
             return None
-        # Nodes without a zone still spread by host name, unless the pod said what it wants itself.
+        # By the system's defaults nodes without a zone still spread by host name.
+        own = bool(pod.spec.topology_spread_constraints) or not self._by_system
         eligible = _has_all_keys(constraints, cache, rows) if own else np.ones(len(rows), np.bool_)
         everything = (
             _has_all_keys(constraints, cache, cache.rows) if own else np.ones(len(cache.rows), np.bool_)
@@ -100,32 +122,41 @@ class PodTopologySpread(Plugin):
         if change.facts.namespace != pod.namespace:
             return False
         labels = change.facts.labels
-        return any(each.selector.matches(labels) for each in _constraints(pod, "DoNotSchedule"))
+        constraints = self._constraints(pod, cache, DO_NOT_SCHEDULE)
+        return any(each.selector.matches(labels) for each in constraints)
+
+    def _count(self, pod: PodFacts, cache: Cache) -> tuple[_Skew, ...]:
+        """Return the pods of each domain, for the constraints that may reject nodes."""
+        constraints = self._constraints(pod, cache, DO_NOT_SCHEDULE)
+        everything = _has_all_keys(constraints, cache, cache.rows)
+        return tuple(
+            _skew(each, pod, cache, cache.rows[everything & _included(each, pod, cache, cache.rows)])
+            for each in constraints
+        )
+
+    def _constraints(self, pod: PodFacts, cache: Cache, when: str) -> tuple[_Constraint, ...]:
+        """Return the pod's own constraints or, without any, the defaults of pods that something selects."""
+        own = pod.spec.topology_spread_constraints
+        if own:
+            return tuple(
+                _read(each, selector_of(each.label_selector))
+                for each in own
+                if each.when_unsatisfiable == when
+            )
+        chosen = [each for each in self._defaults if each.when_unsatisfiable == when]
+        selector = cache.workloads.selector_for(pod) if chosen else None
+        return () if selector is None else tuple(_read(each, selector) for each in chosen)
 
 
-def _constraints(pod: PodFacts, when: str) -> tuple[_Constraint, ...]:
-    return tuple(
-        _read(each) for each in pod.spec.topology_spread_constraints if each.when_unsatisfiable == when
-    )
-
-
-def _read(constraint: TopologySpreadConstraint) -> _Constraint:
+def _read(constraint: TopologySpreadConstraint, selector: LabelSelector) -> _Constraint:
     return _Constraint(
         constraint.topology_key,
         constraint.max_skew,
-        selector_of(constraint.label_selector),
+        selector,
         constraint.min_domains or 1,
         honor_affinity=(constraint.node_affinity_policy or "Honor") == "Honor",
         honor_taints=(constraint.node_taints_policy or "Ignore") == "Honor",
     )
-
-
-def _default_constraints(pod: PodFacts, cache: Cache) -> tuple[_Constraint, ...]:
-    """Kubernetes' system defaults, for pods that some service or workload selects."""
-    selector = cache.workloads.selector_for(pod)
-    if selector is None:
-        return ()
-    return (_Constraint(HOSTNAME, 3, selector), _Constraint(ZONE, 5, selector))
 
 
 def _has_all_keys(constraints: Sequence[_Constraint], cache: Cache, rows: Rows) -> Mask:
@@ -173,14 +204,12 @@ def _domain_totals(key: str, counts: Counts, cache: Cache, counted: Rows) -> Cou
     return totals
 
 
-def _too_skewed(constraint: _Constraint, pod: PodFacts, cache: Cache, counted: Rows, rows: Rows) -> Mask:
+def _skew(constraint: _Constraint, pod: PodFacts, cache: Cache, counted: Rows) -> _Skew:
     totals = _domain_totals(constraint.topology_key, _counts(constraint, pod, cache), cache, counted)
     there = totals[totals >= 0]
     fewest = 0 if len(there) < constraint.min_domains else int(there.min(initial=2**31 - 1))
-    matches_itself = int(constraint.selector.matches(pod.labels))
-    here = looked_up(np.maximum(totals, 0), constraint.topology_key, cache, rows)
-    result: Mask = here + matches_itself - fewest > constraint.max_skew
-    return result
+    most = constraint.max_skew + fewest - int(constraint.selector.matches(pod.labels))
+    return _Skew(constraint, np.maximum(totals, 0), most)
 
 
 def _spread_score(

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from podling.scheduler.framework import Plugin
+from podling.scheduler.podfacts import PodFacts
 
-def sort_key(priority: int, waiting_since: float, arrival: int) -> tuple[int, float, int]:
-    """Smallest goes first. ``arrival`` numbers the pods, so that equals keep their order."""
-    return -priority, waiting_since, arrival
+
+class PrioritySort(Plugin):
+    name = "PrioritySort"
+
+    def queue_key(self, pod: PodFacts, waiting_since: float) -> tuple[int, float]:
+        return -pod.priority, waiting_since

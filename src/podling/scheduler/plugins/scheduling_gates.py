@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from podling.scheduler.framework import Plugin
 from podling.scheduler.podfacts import PodFacts
 
-NAME = "SchedulingGates"
 
+class SchedulingGates(Plugin):
+    name = "SchedulingGates"
 
-def gates(pod: PodFacts) -> tuple[str, ...]:
-    """Return the names of the gates that hold the pod back."""
-    return tuple(gate.name for gate in pod.spec.scheduling_gates)
+    def pre_enqueue(self, pod: PodFacts) -> str:
+        gates = pod.spec.scheduling_gates
+        if not gates:
+            return ""
+        return f"waiting for scheduling gates: [{' '.join(gate.name for gate in gates)}]"

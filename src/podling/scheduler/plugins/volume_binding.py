@@ -14,15 +14,16 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from podling.api.core_v1 import NodeSelector, PersistentVolume, PersistentVolumeClaim, Pod
+from podling.api.core_v1 import NodeSelector, PersistentVolume, PersistentVolumeClaim
 from podling.machinery.quantity import parse
 from podling.machinery.selectors import SelectorError, from_label_selector
 from podling.machinery.storage_classes import class_of
 from podling.scheduler.cache import Cache
-from podling.scheduler.framework import Aspect, Hopeless, Plugin, Rejected
+from podling.scheduler.framework import Aspect, Hopeless, Plugin, PodEvent, Rejected
 from podling.scheduler.labelcolumns import Mask, Rows
-from podling.scheduler.plugins.node_affinity import term_match
+from podling.scheduler.plugins.node_affinity import selector_match
 from podling.scheduler.podfacts import PodFacts
+from podling.scheduler.volume_facts import claims_of
 
 CONFLICT = "node(s) didn't match PersistentVolume's node affinity"
 NO_VOLUME = "node(s) didn't find available persistent volumes to bind"
@@ -32,20 +33,11 @@ BIND_COMPLETED = "pv.kubernetes.io/bind-completed"
 NO_PROVISIONER = "kubernetes.io/no-provisioner"
 
 
-def claims_of(pod: Pod) -> list[tuple[str, bool]]:
-    """Return the names of the pod's claims, and whether each is made for the pod."""
-    found = []
-    for volume in pod.spec.volumes:
-        if volume.persistent_volume_claim is not None:
-            found.append((volume.persistent_volume_claim.claim_name, False))
-        elif volume.ephemeral is not None:
-            found.append((f"{pod.metadata.name}-{volume.name}", True))
-    return found
-
-
 class VolumeBinding(Plugin):
     name = "VolumeBinding"
+    wakes_on_objects = frozenset({"PersistentVolumeClaim", "PersistentVolume", "StorageClass"})
     wakes_on = Aspect.ADDED | Aspect.LABELS
+    wakes_on_pods = PodEvent(0)
 
     def candidates(self, pod: PodFacts, cache: Cache) -> Rows | None:
         unbound = False
@@ -115,12 +107,7 @@ def _judge(claim: PersistentVolumeClaim, cache: Cache, rows: Rows) -> tuple[str,
 def _reach(volume: PersistentVolume, cache: Cache, rows: Rows) -> Mask:
     affinity = volume.spec.node_affinity
     required: NodeSelector | None = affinity.required if affinity is not None else None
-    if required is None:
-        return np.ones(len(rows), np.bool_)
-    alternatives = np.zeros(len(rows), np.bool_)
-    for term in required.node_selector_terms:
-        alternatives |= term_match(term, cache, rows)
-    return alternatives
+    return np.ones(len(rows), np.bool_) if required is None else selector_match(required, cache, rows)
 
 
 def _fits(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:

@@ -29,6 +29,8 @@ nodeLabels: {disk: ssd, rack: 1}
 featureGates: {CustomCPUCFSQuotaPeriod: true}
 kubeletConfiguration:
   maxPods: 20
+schedulerConfiguration:
+  podMaxBackoffSeconds: 30
 """
 )
 
@@ -51,6 +53,7 @@ def test_every_kind_of_value_becomes_an_options(tmp_path: Path) -> None:
         "node_labels": "disk=ssd,rack=1",
         "feature_gates": "CustomCPUCFSQuotaPeriod=true",
         "kubelet_document": '{"maxPods": 20}',
+        "scheduler_document": '{"podMaxBackoffSeconds": 30}',
     }
 
 

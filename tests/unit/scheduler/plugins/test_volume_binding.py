@@ -16,10 +16,9 @@ from podling.scheduler.decide import Diagnosis, Placement, decide
 from podling.scheduler.framework import Hopeless
 from podling.scheduler.plugins.volume_binding import CONFLICT, GONE, NO_VOLUME, UNBOUND, VolumeBinding
 from podling.scheduler.podfacts import PodFacts, facts_of
-from podling.scheduler.profile import DEFAULT_PLUGINS
 from podling.testing import ControlPlane
 from tests.unit.scheduler.at_work import join
-from tests.unit.scheduler.scheduling import accepted, cache_of, node, pod, rejections
+from tests.unit.scheduler.scheduling import DEFAULT_PROFILE, accepted, cache_of, node, pod, rejections
 
 NODES = (node("a"), node("b"))
 ON_A = {
@@ -157,12 +156,12 @@ def test_nodes_are_those_that_reach_the_volume(
 
 
 def test_message_is_that_of_kubernetes() -> None:
-    outcome = decide(user(), cache_with(), DEFAULT_PLUGINS, (), lambda rows: rows[0])
+    outcome = decide(user(), cache_with(), DEFAULT_PROFILE, (), lambda rows: rows[0])
     assert isinstance(outcome, Diagnosis)
     text = '0/2 nodes are available: persistentvolumeclaim "data" not found.'
     assert outcome.message().startswith(text)
-    outcome = decide(user(), cache_with(claim("pv"), volume("Bound")), DEFAULT_PLUGINS, (), lambda _: 0)
-    assert outcome == Placement("a")
+    outcome = decide(user(), cache_with(claim("pv"), volume("Bound")), DEFAULT_PROFILE, (), lambda _: 0)
+    assert outcome == Placement("a", 2)
 
 
 async def test_pod_is_placed_once_its_claim_is_bound(running: ControlPlane) -> None:

@@ -1,0 +1,36 @@
+"""Reads what the user has configured of a cluster's scheduler: a file, or a section of the cluster's own."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from podling.cluster.cluster_settings import ClusterSettings
+from podling.scheduler.configuration.files import ConfigurationRefused, configuration_of, load
+from podling.scheduler.configuration.types import API_VERSION, KIND, KubeSchedulerConfiguration
+
+
+def scheduler_configuration(settings: ClusterSettings) -> KubeSchedulerConfiguration | None:
+    """Return the scheduler's configuration; None for the default. Raises ``ConfigurationRefused``."""
+    if settings.scheduler_config:
+        return load(Path(settings.scheduler_config))
+    if settings.scheduler_document:
+        return section(json.loads(settings.scheduler_document), "schedulerConfiguration")
+    return None
+
+
+def section(plain: dict[str, Any], source: str) -> KubeSchedulerConfiguration:
+    """Return the configuration of a section, which need not say its kind. Raises ``ConfigurationRefused``."""
+    return configuration_of({"apiVersion": API_VERSION, "kind": KIND, **plain}, source)
+
+
+def check(configuration: KubeSchedulerConfiguration) -> None:
+    """Refuse a configuration whose plugins cannot be used. Raises ``ConfigurationRefused``."""
+    from podling.scheduler.plugin_registry import PluginRefused
+    from podling.scheduler.profiles import make_profiles
+
+    try:
+        make_profiles(configuration)
+    except PluginRefused as error:
+        raise ConfigurationRefused(f"failed to make the scheduler's profiles: {error}") from error

@@ -1,0 +1,1 @@
+"""From the decision to the node: the plugins that write, and the order in which they run."""
