@@ -40,6 +40,14 @@ EPHEMERAL_STORAGE  # holds a place among the fixed columns
 next_timer  # the state of a wound clock, sent as JSON
 requests_in_work
 
+envtest
+do_GET  # http.server calls it by the name of the method
+log_message
+__getattr__  # of a module
+pytest_configure  # pytest finds hooks and fixtures by name
+pytest_runtest_makereport
+shared_cluster
+
 # For tests of users: podling.testing hands out these objects, and docs/runtimes.md names the last two.
 acting_as
 write_log

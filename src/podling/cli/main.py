@@ -21,6 +21,16 @@ COMMANDS = {
     "kubeconfig": ("podling.cli.access", "kubeconfig", "Print the administrator's kubeconfig."),
     "why": ("podling.cli.why", "why", "Say why a pod is not Running or not Ready, and what to do."),
     "timeline": ("podling.cli.timeline", "timeline", "Draw a pod's life, in the terminal or as SVG."),
+    "test-server": (
+        "podling.testing.server_command",
+        "test_server",
+        "Run a simulated cluster for tests, until standard input closes.",
+    ),
+    "envtest": (
+        "podling.testing.envtest_command",
+        "envtest",
+        "Write kube-apiserver, etcd and kubectl for Go's envtest.",
+    ),
     "doctor": (
         "podling.cli.doctor",
         "doctor",

@@ -21,6 +21,7 @@ from podling.kubelet.config import KubeletConfig
 from podling.kubelet.deps import KubeletDeps
 from podling.kubelet.kubelet import Kubelet
 from podling.kubelet.node.machine import Machine
+from podling.kubelet.pods.pod_source import PodSource
 from podling.kubelet.server.machine_use import MachineMeter
 from podling.kubelet.server.server_metrics import resource_metrics_text
 from podling.kubelet.server.server_stats import take_snapshot
@@ -136,6 +137,11 @@ class SimulatedNode:
         await self.stop()
         self.runtime.lose_power()
         self._boots += 1
+
+    @property
+    def pod_view(self) -> PodSource | None:
+        """The node's pods, for a server that shows them; None while no kubelet can be reached."""
+        return None if self._kubelet is None or self.connection.is_cut else self._kubelet.pod_view
 
     async def resource_metrics(self) -> str:
         """Return the kubelet's page ``/metrics/resource``. Raises ``ApiError`` if it cannot be reached."""

@@ -1,9 +1,34 @@
-"""Clusters for tests: small, in memory, on virtual time, from the real parts.
+"""Clusters for tests: small, in memory, with time that the test winds, from the real parts.
 
-Here belongs the control plane in memory, for our tests and our users'. Fakes do not: what a test talks to
-is the server itself.
+Here belong the clusters that users' tests run on, in every language: in process, as a pytest plugin
+(``pytest_plugin``), and as servers for other programs (``podling test-server``, ``podling envtest``). Fakes
+do not: what a test talks to is the server itself. Nothing imports pytest but the plugin.
 """
 
-from podling.testing.control_plane import ControlPlane, memory_cluster
+from __future__ import annotations
 
-__all__ = ["ControlPlane", "memory_cluster"]
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from podling.testing.clusters import AsyncCluster, Cluster
+    from podling.testing.control_plane import ControlPlane, memory_cluster
+    from podling.testing.settings import TestSettings
+
+__all__ = ["AsyncCluster", "Cluster", "ControlPlane", "TestSettings", "memory_cluster"]
+
+_HOMES = {
+    "AsyncCluster": "clusters",
+    "Cluster": "clusters",
+    "ControlPlane": "control_plane",
+    "TestSettings": "settings",
+    "memory_cluster": "control_plane",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import what is used: pytest loads the plugin in every run, and most runs make no cluster."""
+    from importlib import import_module
+
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

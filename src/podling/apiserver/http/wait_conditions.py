@@ -69,9 +69,14 @@ def resource_named(name: str, resources: Iterable[Resource]) -> Resource | None:
     return None
 
 
-async def until_met(registry: Registry, resource: Resource, awaited: Awaited, user: User) -> None:
-    """Return when the condition holds. Raises ``ApiError`` where ``user`` may not read the object."""
-    holds = predicate(awaited.wanted)
+async def until_met(
+    registry: Registry, resource: Resource, awaited: Awaited, user: User, holds: Holds | None = None
+) -> None:
+    """Return when the condition holds, or ``holds`` in its place.
+
+    Raises ``ApiError`` where ``user`` may not read the object.
+    """
+    holds = holds or predicate(awaited.wanted)
     namespace = awaited.namespace if resource.namespaced else ""
     options = ListOptions(field_selector=f"metadata.name={awaited.name}")
     while not holds(await _present(registry, Target(resource, namespace, awaited.name), user)):

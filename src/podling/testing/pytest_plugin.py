@@ -1,0 +1,106 @@
+"""The pytest plugin: a whole Kubernetes cluster as a fixture.
+
+    def test_operator(cluster):                  # a fresh one
+        cluster.apply("deploy/")
+        cluster.expect("deployment/web", "condition=Available")
+        cluster.advance(days=31)
+
+``cluster`` is fresh for each test; ``shared_cluster`` is one for the whole run, with a namespace for each
+test. A test that is a coroutine gets an ``AsyncCluster``, whose methods are awaited.
+``@pytest.mark.podling(nodes=3, clock="60x", start="2030-01-01", runtime={...}, seed=7)`` changes what
+``cluster`` is.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Generator, Iterator
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from podling.testing.clusters import AsyncCluster, Cluster
+
+MARKER = (
+    "podling(nodes=1, clock='paused', start=None, runtime=None, seed=0, settle=0.01): settings of the "
+    "fixture 'cluster'; see podling.testing.TestSettings"
+)
+OWN_FIXTURES = ("cluster", "shared_cluster")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", MARKER)
+
+
+@pytest.fixture
+def cluster(request: pytest.FixtureRequest) -> Iterator[Cluster | AsyncCluster]:
+    """A fresh Kubernetes cluster with simulated nodes, whose time stands still until the test winds it."""
+    from podling.testing.clusters import running_cluster
+    from podling.testing.settings import settings_from
+
+    marker = request.node.get_closest_marker("podling")
+    try:
+        if marker is not None and marker.args:
+            raise ValueError("settings of a cluster have names")
+        settings = settings_from({} if marker is None else marker.kwargs)
+    except (TypeError, ValueError) as error:
+        raise pytest.UsageError(f"{request.node.nodeid}: {error}") from error
+    with running_cluster(settings) as running:
+        yield _fitting(running, request)
+
+
+@pytest.fixture(scope="session")
+def _podling_shared_cluster() -> Iterator[Cluster]:
+    from podling.testing.clusters import running_cluster
+
+    with running_cluster() as running:
+        yield running
+
+
+@pytest.fixture
+def shared_cluster(
+    _podling_shared_cluster: Cluster, request: pytest.FixtureRequest
+) -> Iterator[Cluster | AsyncCluster]:
+    """A namespace of the test's own in a cluster, and its time, that all tests of the process share."""
+    from podling import ids
+    from podling.testing.clusters import Cluster
+
+    whole, namespace = _podling_shared_cluster, f"test-{ids.suffix(10)}"
+    whole.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}})
+    yield _fitting(Cluster(whole._thread, namespace), request)
+    whole.delete(f"namespace/{namespace}")
+    whole.expect(f"namespace/{namespace}", "delete")
+
+
+def _fitting(found: Cluster, request: pytest.FixtureRequest) -> Cluster | AsyncCluster:
+    """Return the cluster in the form that suits a test: awaited in a coroutine."""
+    function = getattr(request, "function", None)
+    return found.asynchronous if inspect.iscoroutinefunction(function) else found
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Add to the report of a failed test what was wrong in its cluster."""
+    report = yield
+    if report.when == "call" and report.failed:
+        for found in _clusters_of(item):
+            try:
+                text = found.describe()
+            except Exception as error:  # a report must not hide the failure that it is about
+                text = f"the cluster cannot be described: {error!r}"
+            report.sections.append(("podling cluster", text))
+    return report
+
+
+def _clusters_of(item: pytest.Item) -> list[Any]:
+    from sys import modules
+
+    loaded = modules.get("podling.testing.clusters")
+    if loaded is None:
+        return []
+    values = getattr(item, "funcargs", {})
+    found = (values.get(name) for name in OWN_FIXTURES)
+    return [each for each in found if isinstance(each, loaded.Cluster | loaded.AsyncCluster)]

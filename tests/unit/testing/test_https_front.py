@@ -1,0 +1,34 @@
+"""Clients of other libraries over HTTPS, and the kubelets that they reach. Real threads and sockets."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+import pytest
+
+from podling.testing.clusters import Cluster, running_cluster
+from podling.testing.settings import TestSettings
+from tests.support.tested_clusters import WEB, request
+
+
+@pytest.fixture
+def cluster() -> Iterator[Cluster]:
+    with running_cluster(TestSettings(nodes=2)) as running:
+        yield running
+
+
+def test_other_clients_reach_the_cluster_over_https(cluster: Cluster) -> None:
+    cluster.apply(WEB)
+    found = json.loads(request(cluster, "/api/v1/namespaces/default/pods"))
+    assert len(found["items"]) == 3
+    assert cluster.environment == {"KUBECONFIG": str(cluster.kubeconfig)}
+    assert cluster.kubeconfig.stat().st_mode & 0o777 == 0o600
+
+
+def test_logs_come_from_simulated_kubelets(cluster: Cluster) -> None:
+    annotations = {"sim.podling.dev/main": json.dumps({"logs": [{"text": "hello"}]})}
+    spec = {"containers": [{"name": "main", "image": "app"}]}
+    metadata = {"name": "a", "annotations": annotations}
+    cluster.apply({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec})
+    assert request(cluster, "/api/v1/namespaces/default/pods/a/log") == b"hello\n"
