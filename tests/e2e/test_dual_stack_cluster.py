@@ -10,9 +10,10 @@ from typing import Any
 
 import pytest
 
+from podling.kubelet.node.machine import primary_address
 from podling.machinery.network_ranges import route_conflict
 from podling.network.routes import machine_routes
-from podling.node.machine import primary_address, second_address
+from podling.node.machine import second_address
 from tests.e2e.conftest import missing_for_containers
 from tests.support.clusters import RealCluster, shell_pod
 

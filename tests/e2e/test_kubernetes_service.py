@@ -11,7 +11,7 @@ import pytest
 import yaml
 from cryptography import x509
 
-from podling.node.machine import primary_address
+from podling.kubelet.node.machine import primary_address
 from tests.support.clusters import RealCluster
 
 pytestmark = pytest.mark.e2e

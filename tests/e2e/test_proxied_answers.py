@@ -18,7 +18,7 @@ from aiohttp import web
 
 from podling.api.core_v1 import Pod
 from podling.apiserver.proxy.proxied_replies import Deflated
-from podling.node.machine import primary_address
+from podling.kubelet.node.machine import primary_address
 from tests.e2e.test_streams_over_tls import bound_pod
 from tests.support.over_tls import running_over_tls
 

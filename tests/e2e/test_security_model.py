@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from podling.node.machine import primary_address
+from podling.kubelet.node.machine import primary_address
 from tests.e2e.conftest import missing_for_containers
 from tests.support.clusters import RealCluster, namespace, running_cluster, shell_pod
 

@@ -30,9 +30,9 @@ from podling.cluster.directory import DataDirectory
 from podling.cluster.joined.identity import NodeIdentity
 from podling.cluster.joined.joined_node import JoinedNode
 from podling.cluster.joined.settings import JoinedSettings
+from podling.kubelet.node.machine import primary_address
 from podling.machinery import bootstrap_tokens, cluster_info
 from podling.node.joining.discovery import discover
-from podling.node.machine import primary_address
 from podling.supervisor import Supervisor
 from tests.support.failing_tasks import FailingTasks, sites
 from tests.unit.test_supervised_tasks import NEEDS_JOINED_NODE

@@ -20,6 +20,7 @@ from podling.cluster.cluster_settings import ClusterSettings
 from podling.cluster.components import CONTROLLER_MANAGER
 from podling.cluster.control_plane import ControlPlane
 from podling.cluster.directory import DataDirectory
+from podling.cluster.lasting_tasks import LastingTasks, first_of, run_until
 from podling.cluster.local_nodes import node_plans
 from podling.cluster.served_api import LOOPBACK, Progress, ServedApi
 from podling.cluster.start_failure import start_failures
@@ -92,29 +93,18 @@ class Cluster:
 
         A node may be unable to become Ready for now, as on a full disk, where its status cannot be written.
         """
-        ready = asyncio.create_task(self._all_ready())
-        stopped = asyncio.create_task(stop.wait())
-        watched = [ready, stopped, *self._running()]
-        await asyncio.wait(watched, timeout=READY_SECONDS, return_when=asyncio.FIRST_COMPLETED)
-        self._raise_failures()
-        stopped.cancel()
-        if ready.done():
-            self._progress("ready", ", ".join(node.plan.name for node in self._nodes) or "without nodes")
-            return True
-        ready.cancel()
-        return False
+        ready, _ = await first_of(self._running(), self._all_ready(), stop.wait(), seconds=READY_SECONDS)
+        if not ready.done():
+            return False
+        self._progress("ready", ", ".join(node.plan.name for node in self._nodes) or "without nodes")
+        return True
 
     async def _all_ready(self) -> None:
         await asyncio.gather(*(node.ready() for node in self._nodes))
 
     async def run_until(self, stop: asyncio.Event) -> None:
         """Run until stopped. Raises the error of a component that should never end."""
-        stopped = asyncio.create_task(stop.wait())
-        try:
-            await asyncio.wait([stopped, *self._running()], return_when=asyncio.FIRST_COMPLETED)
-            self._raise_failures()
-        finally:
-            stopped.cancel()
+        await run_until(stop, self._running())
 
     async def stop(self) -> None:
         """Let go of everything; containers run on."""
@@ -134,11 +124,6 @@ class Cluster:
             self._nodes.append(node)
             self._progress("node", f"{plan.name} on {plan.runtime}")
 
-    def _running(self) -> list[asyncio.Task[None]]:
-        tasks = [node.task for node in self._nodes if node.task]
-        return [*tasks, self._components] if self._components else tasks
-
-    def _raise_failures(self) -> None:
-        for task in self._running():
-            if task.done() and not task.cancelled() and (error := task.exception()):
-                raise error
+    def _running(self) -> LastingTasks:
+        tasks = {f"the node {node.plan.name}": node.task for node in self._nodes if node.task}
+        return {**tasks, "the control plane": self._components} if self._components else tasks

@@ -32,8 +32,8 @@ from podling.cluster.directory import DataDirectory
 from podling.cluster.kubeconfig import KubeconfigUnusable, merge_into
 from podling.cluster.start_failure import StartFailure
 from podling.controllers.endpoints.cluster_dns import make_service
+from podling.kubelet.node.machine import primary_address
 from podling.machinery import cluster_info
-from podling.node.machine import primary_address
 from podling.store.base import Store
 from podling.store.memory import MemoryStore
 from podling.store.shared_revision import SharedRevision

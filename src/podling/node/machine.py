@@ -7,6 +7,7 @@ import socket
 from collections.abc import Sequence
 from ipaddress import ip_address
 
+from podling.kubelet.node.machine import primary_address
 from podling.machinery.network_ranges import Network
 
 
@@ -14,20 +15,6 @@ def node_names(count: int, override: str = "") -> list[str]:
     """Return the names of a process' nodes: ``override`` or the machine's own, then numbered ones."""
     first = (override or platform.node()).lower() or "localhost"
     return [first, *(f"{first}-{number}" for number in range(2, count + 1))][:count]
-
-
-def primary_address() -> str:
-    """Return the machine's address on its default route, or loopback without a route.
-
-    Connecting a datagram socket sends nothing; it only looks up the route.
-    """
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        try:
-            probe.connect(("192.0.2.1", 9))
-        except OSError:
-            return "127.0.0.1"
-        address: str = probe.getsockname()[0]
-        return address
 
 
 def second_address() -> str:

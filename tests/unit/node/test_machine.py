@@ -6,6 +6,7 @@ import platform
 
 import pytest
 
+from podling.kubelet.node.machine import primary_address
 from podling.machinery.network_ranges import Network, network_ranges
 from podling.node import machine
 from podling.node.machine import node_names
@@ -65,6 +66,6 @@ def test_impossible_node_ip_is_refused(chosen: str, why: str) -> None:
 
 
 def test_address_of_the_machine_is_accepted() -> None:
-    address = machine.primary_address()
+    address = primary_address()
     if not address.startswith("127."):
         assert not machine.node_ip_problem(address)

@@ -19,6 +19,7 @@ from podling.cluster.directory import DataDirectory
 from podling.cluster.joined import settings as joined_settings
 from podling.cluster.joined.identity import NodeIdentity
 from podling.cluster.joined.settings import JoinedSettings, current_addresses, node_plan
+from podling.cluster.lasting_tasks import LastingTasks, first_of, run_until
 from podling.cluster.start_failure import start_failures
 from podling.kubelet.version import KUBERNETES_VERSION
 from podling.machinery.errors import ApiError
@@ -104,19 +105,13 @@ class JoinedNode:
 
         Return why it is not Ready; empty if it is.
         """
-        ready, stopped = asyncio.create_task(self._all_ready()), asyncio.create_task(stop.wait())
-        absent = asyncio.create_task(self._absent())
-        watched = [ready, stopped, absent, *self._running()]
-        try:
-            await asyncio.wait(watched, timeout=READY_SECONDS, return_when=asyncio.FIRST_COMPLETED)
-            self._raise_failure()
-            if not ready.done():
-                return absent.result() if absent.done() else NOT_READY
-            self._progress("ready", self._settings.node_name)
-            return ""
-        finally:
-            for task in (ready, stopped, absent):
-                task.cancel()
+        ready, absent, _ = await first_of(
+            self._running(), self._all_ready(), self._absent(), stop.wait(), seconds=READY_SECONDS
+        )
+        if not ready.done():
+            return str(absent.result()) if absent.done() else NOT_READY
+        self._progress("ready", self._settings.node_name)
+        return ""
 
     async def _absent(self) -> str:
         """Wait until the API server has not answered for a while; return what happened instead."""
@@ -146,21 +141,11 @@ class JoinedNode:
 
     async def run_until(self, stop: asyncio.Event) -> None:
         """Run until stopped. Raises the error of a component that should never end."""
-        stopped = asyncio.create_task(stop.wait())
-        try:
-            await asyncio.wait([stopped, *self._running()], return_when=asyncio.FIRST_COMPLETED)
-            self._raise_failure()
-        finally:
-            stopped.cancel()
+        await run_until(stop, self._running())
 
     async def stop(self) -> None:
         """Let go of everything; containers run on."""
         await self._stack.aclose()
 
-    def _running(self) -> list[asyncio.Task[None]]:
-        return [self._node.task] if self._node.task is not None else []
-
-    def _raise_failure(self) -> None:
-        for task in self._running():
-            if task.done() and not task.cancelled() and (error := task.exception()):
-                raise error
+    def _running(self) -> LastingTasks:
+        return {"the node": self._node.task} if self._node.task is not None else {}

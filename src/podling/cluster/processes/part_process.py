@@ -6,11 +6,11 @@ import asyncio
 import logging
 import signal
 import sys
-from collections.abc import Mapping
 from functools import partial
 
 from podling.allocator import Trimmer
 from podling.cluster.garbage_collection import settle
+from podling.cluster.lasting_tasks import run_until
 from podling.cluster.own_log import OwnLog
 from podling.cluster.processes.part_kinds import make_part
 from podling.cluster.processes.reports import Failed, Ready, Reporter
@@ -52,7 +52,7 @@ async def _live(surroundings: Surroundings, part: RunningPart) -> None:
         try:
             if await _started(stop, part, reporter):
                 supervisor.run_once("readiness", partial(_report_ready, part, reporter))
-                await _until(stop, part.tasks())
+                await run_until(stop, part.tasks())
         finally:
             await part.stop()
             await supervisor.close()
@@ -76,18 +76,6 @@ async def _report_ready(part: RunningPart, reporter: Reporter) -> None:
     await part.ready()
     settle()
     reporter.send(Ready())
-
-
-async def _until(stop: asyncio.Event, tasks: Mapping[str, asyncio.Task[None]]) -> None:
-    """Wait for the request to stop. Raises the error of a task that should never end."""
-    stopped = asyncio.create_task(stop.wait())
-    try:
-        await asyncio.wait([stopped, *tasks.values()], return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        stopped.cancel()
-    for name, task in tasks.items():
-        if task.done() and not task.cancelled() and not stop.is_set():
-            raise task.exception() or RuntimeError(f"{name} has ended")
 
 
 def _name_in_log(name: str) -> None:

@@ -33,8 +33,8 @@ from podling.client.socket_backend import SocketBackend
 from podling.cluster.components import CONTROLLER_MANAGER
 from podling.controllers.namespace import NamespaceController
 from podling.controllers.other_apis import OtherApis
+from podling.kubelet.node.machine import primary_address
 from podling.machinery.conditions import find
-from podling.node.machine import primary_address
 from podling.store.memory import MemoryStore
 from tests.support.control_loops import running
 
