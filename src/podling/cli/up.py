@@ -9,7 +9,6 @@ the cluster shows its data directory in its command line, so that ``ps`` disting
 from __future__ import annotations
 
 import asyncio
-import importlib
 import os
 import signal
 import sys
@@ -38,6 +37,7 @@ from podling.cluster.garbage_collection import begin, settle
 from podling.cluster.own_log import OwnLog
 from podling.node.machine import node_names
 from podling.rlimits import raise_open_files
+from podling.streaming.aiohttp_start import import_aiohttp
 from podling.supervisor import Supervisor
 
 if TYPE_CHECKING:
@@ -166,7 +166,7 @@ def up(
     if not any(argument.startswith("--data-dir") for argument in sys.argv):
         _name_directory_in_command_line(directory)
     begin()
-    _import_aside("aiohttp")
+    threading.Thread(target=import_aiohttp, name="import aiohttp", daemon=True).start()
     progress = Progress(progress_fd)
     try:
         directory.create()
@@ -187,11 +187,6 @@ def up(
     except (DirectoryInUse, DirectoryUnusable, Failure) as error:
         progress.failed(str(error))
         raise Failure(str(error)) from error
-
-
-def _import_aside(name: str) -> None:
-    """Import a module in a thread. aiohttp reads the machine's certificates, during which others can run."""
-    threading.Thread(target=importlib.import_module, args=(name,), name=f"import {name}", daemon=True).start()
 
 
 def _name_directory_in_command_line(directory: DataDirectory) -> None:
@@ -265,11 +260,12 @@ def _check_choice_of_parts(chosen: Mapping[str, Any]) -> None:
 
 def _check_kubeconfig(path: Path | None) -> None:
     """Refuse a file that is no kubeconfig before anything starts."""
+    if path is None:
+        return
     from podling.cluster.kubeconfig import KubeconfigUnusable, check
 
     try:
-        if path is not None:
-            check(path)
+        check(path)
     except KubeconfigUnusable as error:
         raise Failure(str(error)) from error
 

@@ -29,7 +29,6 @@ from podling.apiserver.server import ApiServer
 from podling.apiserver.serving import Serving
 from podling.cluster.cluster_settings import ClusterSettings
 from podling.cluster.directory import DataDirectory
-from podling.cluster.kubeconfig import KubeconfigUnusable, merge_into
 from podling.cluster.start_failure import StartFailure
 from podling.controllers.endpoints.cluster_dns import make_service
 from podling.kubelet.node.machine import primary_address
@@ -123,6 +122,8 @@ class ServedApi:
         write_kubeconfig(self.directory.kubeconfig, content)
         if copy is None:
             return self.directory.kubeconfig
+        from podling.cluster.kubeconfig import KubeconfigUnusable, merge_into
+
         try:
             merge_into(copy, content)
         except KubeconfigUnusable as error:

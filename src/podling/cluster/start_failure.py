@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from podling.apiserver.auth.pki import PkiDamaged
-from podling.kubelet.configuration.files import ConfigurationRefused
+from podling.kubelet.configuration.refused import ConfigurationRefused
 from podling.machinery.errors import ApiError
 from podling.runtime.base import RuntimeFailure
 from podling.store.base import StoreError

@@ -11,7 +11,7 @@ from pathlib import Path
 from msgspec import Struct, field
 
 from podling.api.core_v1 import Taint
-from podling.kubelet.configuration.types import PriorityGracePeriod
+from podling.kubelet.configuration.grace_periods import PriorityGracePeriod
 
 
 class MemoryReservation(Struct, frozen=True):

@@ -11,7 +11,6 @@ import re
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta, tzinfo
 from types import MappingProxyType
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from msgspec import Struct
 
@@ -90,6 +89,8 @@ def time_zone(name: str | None) -> tzinfo:
     """Return the zone of that name, UTC without one. Raises ``ScheduleError``."""
     if not name:
         return UTC
+    from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
     try:
         if not all(map(_ZONE_PART, name.split("/"))):
             raise ValueError(name)

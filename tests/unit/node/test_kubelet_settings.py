@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from podling.kubelet.configuration.files import ConfigurationRefused
+from podling.kubelet.configuration.refused import ConfigurationRefused
 from podling.node.kubelet_settings import kubelet_settings
 from podling.node.node_options import NodeOptions
 

@@ -8,11 +8,9 @@ definition. A definition that is not established is known but not served.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from podling.api.apiextensions_v1 import CustomResourceDefinition
-from podling.apiserver.customresources.rules import CustomRules
-from podling.apiserver.customresources.served_definition import Served, serve
 from podling.apiserver.http.resource_paths import Parsed, find_path
 from podling.apiserver.kinds.common.base import KindRules
 from podling.apiserver.registry.objects import object_of
@@ -21,6 +19,10 @@ from podling.machinery.encoding.custom import CustomResource, is_established
 from podling.machinery.scheme import RESOURCES, Resource, resource_of
 from podling.machinery.text_cache import LENGTH_MAX
 from podling.store.base import EventType, Store, Watch
+
+if TYPE_CHECKING:
+    from podling.apiserver.customresources.rules import CustomRules
+    from podling.apiserver.customresources.served_definition import Served
 
 PATHS_MAX = 4096
 """Paths remembered before the cache starts afresh."""
@@ -57,7 +59,7 @@ class Catalogue:
         self.close()
         self._served.clear()
         for entry in page.entries:
-            self._served[entry.key] = serve(object_of(entry, CustomResourceDefinition))
+            self._served[entry.key] = _compiled(object_of(entry, CustomResourceDefinition))
         self._watch = self._store.watch(self._prefix, after=page.revision)
         self._index()
 
@@ -122,7 +124,7 @@ class Catalogue:
             definition = object_of(event.entry, CustomResourceDefinition)
             gone = event.type is EventType.DELETE
             if not gone:
-                self._served[event.entry.key] = serve(definition, before)
+                self._served[event.entry.key] = _compiled(definition, before)
             if before is not None and (gone or _differs(before.definition, definition)):
                 old.extend(before.resources)
         self._index()
@@ -154,3 +156,10 @@ _BUILT_IN = {(each.group, each.version, each.plural) for each in RESOURCES}
 def _is_new(resource: Resource) -> bool:
     """Return whether no built-in resource has these names: a definition cannot replace one."""
     return (resource.group, resource.version, resource.plural) not in _BUILT_IN
+
+
+def _compiled(definition: CustomResourceDefinition, before: Served | None = None) -> Served:
+    """Return what ``serve`` makes of a definition. Many clusters have none, and need no compiler."""
+    from podling.apiserver.customresources.served_definition import serve
+
+    return serve(definition, before)

@@ -15,9 +15,7 @@ import json
 import logging
 import sys
 import zlib
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -29,6 +27,7 @@ from msgspec.structs import replace
 from podling.apiserver.customresources import value_validation
 from podling.apiserver.customresources.completion import RootSchema
 from podling.apiserver.customresources.field_paths import resolved
+from podling.apiserver.customresources.rule_costs import TooCostly, cost_limit
 from podling.apiserver.customresources.structural import LIST_TYPE, RULES, Schema
 from podling.machinery import fields
 from podling.machinery.encoding.plain import equal
@@ -212,23 +211,6 @@ class _Place(Struct, frozen=True):
         return _Place(path, value, _MISSING, self.around or (self.value, self.before))
 
 
-class TooCostly(Exception):
-    """The rules of an object cost more than ``cost_limited`` allows. Nothing is known of the object."""
-
-
-_limit: ContextVar[int | None] = ContextVar("cost limit of rules", default=None)
-
-
-@contextmanager
-def cost_limited(cost: int) -> Iterator[None]:
-    """Raise ``TooCostly`` where the rules of one object cost more: to evaluate them elsewhere."""
-    token = _limit.set(cost)
-    try:
-        yield
-    finally:
-        _limit.reset(token)
-
-
 class _Asking:
     """One evaluation of an object: the results so far, and the remaining budget."""
 
@@ -237,7 +219,7 @@ class _Asking:
 
         self.found = Found()
         self._left = PER_OBJECT
-        limit = _limit.get()
+        limit = cost_limit()
         self._allowed = sys.maxsize if limit is None else limit
         """The cost that may be spent here."""
 

@@ -11,7 +11,7 @@ from msgspec import Struct, field, structs
 
 from podling import clock
 from podling.apiserver.admission.base import Operation, release, release_later
-from podling.apiserver.customresources.rule_evaluation import TooCostly, cost_limited
+from podling.apiserver.customresources.rule_costs import TooCostly, cost_limited
 from podling.apiserver.kinds.common import metadata
 from podling.apiserver.registry import objects, remote_stages, write_stages
 from podling.apiserver.registry.creations import Creations

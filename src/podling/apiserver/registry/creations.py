@@ -11,7 +11,7 @@ from msgspec import structs
 from podling import clock, ids
 from podling.api.meta_v1 import ObjectMeta
 from podling.apiserver.admission.base import AdmissionRequest, Operation, release, release_later
-from podling.apiserver.customresources.rule_evaluation import TooCostly, cost_limited
+from podling.apiserver.customresources.rule_costs import TooCostly, cost_limited
 from podling.apiserver.kinds.common import metadata
 from podling.apiserver.kinds.common.base import KindRules
 from podling.apiserver.registry import remote_stages, write_stages

@@ -10,14 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from msgspec import Struct, structs
 
 from podling.api.apiextensions_v1 import CustomResourceDefinition
 from podling.api.meta_v1 import DeleteOptions, ObjectMeta, Status
-from podling.apiserver.customresources.served_definition import Served, serve
 from podling.apiserver.kinds.common.base import KindRules, View
 from podling.apiserver.kinds.registry import rules_for
 from podling.apiserver.registry import write_stages as stages
@@ -33,6 +32,9 @@ from podling.machinery.encoding.request_bodies import read_object, read_options,
 from podling.machinery.errors import ApiError
 from podling.machinery.scheme import Resource, by_path
 from podling.store.base import VALUE_BYTES_MAX
+
+if TYPE_CHECKING:
+    from podling.apiserver.customresources.served_definition import Served
 
 DEFINITIONS_MAX = 8
 """A worker remembers so many definitions of custom resources."""
@@ -160,6 +162,8 @@ def remember(notes: dict[str, Any], key: str, value: Any) -> None:
 
 def _write_request(job: WriteJob, warnings: list[str]) -> WriteRequest:
     if job.definition_json:
+        from podling.apiserver.customresources.served_definition import serve
+
         definition = codec.decode(job.definition_json, CustomResourceDefinition)
         remember(_served, job.definition, serve(definition))
     resource, rules = _resource_and_rules(job)

@@ -116,7 +116,8 @@ def _scalar(value: Any) -> str:
 
 def _kubelet_document(plain: Any, file: Path) -> str:
     """Return a kubelet's configuration as JSON, once it has been checked. Raises ``Failure``."""
-    from podling.kubelet.configuration.files import ConfigurationRefused, settings_of
+    from podling.kubelet.configuration.files import settings_of
+    from podling.kubelet.configuration.refused import ConfigurationRefused
 
     if not isinstance(plain, dict):
         raise Failure(f"failed to load cluster configuration, path: {file}, error: {KUBELET} is no object")

@@ -97,7 +97,7 @@ def chosen_node_options(chosen: Mapping[str, Any], last: NodeOptions) -> NodeOpt
 
 def check_node_options(options: NodeOptions) -> None:
     """Refuse options and files that no kubelet could use. Raises ``Failure``."""
-    from podling.kubelet.configuration.files import ConfigurationRefused
+    from podling.kubelet.configuration.refused import ConfigurationRefused
     from podling.node.kubelet_settings import kubelet_settings
 
     try:

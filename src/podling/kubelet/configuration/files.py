@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from podling.kubelet.configuration.mapping import settings_from
+from podling.kubelet.configuration.refused import ConfigurationRefused
 from podling.kubelet.configuration.types import API_VERSION, KIND, KubeletConfiguration
 from podling.kubelet.configuration.validation import problems
 from podling.machinery.encoding.bodies import YAML, read_body, summary
@@ -19,10 +20,6 @@ from podling.machinery.errors import ApiError, bad_request
 from podling.machinery.patches.patch import merge_patch
 
 EXTENSION = ".conf"
-
-
-class ConfigurationRefused(ValueError):
-    """A configuration of the kubelet cannot be used; the text names the file and every reason."""
 
 
 def load(file: Path | None, directory: Path | None) -> dict[str, Any]:

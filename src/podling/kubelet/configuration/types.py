@@ -12,6 +12,7 @@ from msgspec import Struct, field
 
 from podling.api.core_v1 import Taint
 from podling.api.markers import INT32
+from podling.kubelet.configuration.grace_periods import PriorityGracePeriod
 from podling.kubelet.configuration.names import json_name
 
 GROUP, VERSION, KIND = "kubelet.config.k8s.io", "v1beta1", "KubeletConfiguration"
@@ -64,13 +65,6 @@ class UserNamespaces(Struct, frozen=True, kw_only=True, omit_defaults=True, rena
 class MemoryReservation(Struct, frozen=True, kw_only=True, omit_defaults=True, rename=json_name):
     numa_node: Int32 = 0
     limits: dict[str, str] = field(default_factory=dict)
-
-
-class PriorityGracePeriod(Struct, frozen=True, kw_only=True, omit_defaults=True, rename=json_name):
-    """An item of ``shutdownGracePeriodByPodPriority``."""
-
-    priority: Int32 = 0
-    shutdown_grace_period_seconds: int = 0
 
 
 class JsonLogging(Struct, frozen=True, kw_only=True, omit_defaults=True, rename=json_name):

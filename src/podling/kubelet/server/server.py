@@ -18,7 +18,6 @@ from podling.api.core_v1 import PodList
 from podling.kubelet.config import KubeletConfig
 from podling.kubelet.file_watch import FileWatch
 from podling.kubelet.pods.pod_source import PodSource
-from podling.kubelet.server.configz import configz
 from podling.kubelet.server.image_api import image_routes
 from podling.kubelet.server.log_turns import LogTurns
 from podling.kubelet.server.machine_use import MachineMeter
@@ -172,6 +171,8 @@ class KubeletServer:
         return handler if self._config.enable_debugging_handlers else _refuse_debugging
 
     async def _configz(self, request: web.Request) -> web.Response:
+        from podling.kubelet.server.configz import configz
+
         return web.json_response(configz(self._config))
 
     async def _running_pods(self, request: web.Request) -> web.Response:

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from podling.api.core_v1 import Pod, PodCondition
 from podling.kubelet.config import KubeletConfig
-from podling.kubelet.configuration.types import PriorityGracePeriod
+from podling.kubelet.configuration.grace_periods import PriorityGracePeriod
 from podling.kubelet.status.conditions import DISRUPTION_TARGET
 from podling.kubelet.status.status import Verdict
 from podling.machinery.feature_gates import is_enabled

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from itertools import combinations
 from math import inf
-from statistics import pstdev
 
 from podling.kubelet.topology.cpu_sets import CpuSet
 from podling.kubelet.topology.machine_topology import Cpu, MachineTopology
@@ -201,4 +200,6 @@ def _without(after: dict[int, int], subset: Sequence[int], remainder: int, group
 
 
 def _balance(left: dict[int, int]) -> float:
+    from statistics import pstdev
+
     return round(pstdev(left.values()), 3)

@@ -9,11 +9,10 @@ from msgspec import structs
 
 from podling import clock
 from podling.api.apiextensions_v1 import CustomResourceDefinition
+from podling.apiserver.customresources.rule_costs import TooCostly, cost_limited
 from podling.apiserver.customresources.rule_evaluation import (
     COMPILING,
     SchemaRules,
-    TooCostly,
-    cost_limited,
 )
 from podling.client.requests import SYSTEM, Target, WriteOptions
 from podling.machinery.encoding.plain import copied

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from podling.kubelet.configuration.files import ConfigurationRefused, load
+from podling.kubelet.configuration.files import load
+from podling.kubelet.configuration.refused import ConfigurationRefused
 
 HEAD = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"
 

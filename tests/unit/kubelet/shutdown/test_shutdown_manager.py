@@ -123,7 +123,7 @@ async def test_new_pod_is_refused_until_the_shutdown_is_cancelled(
 
 
 async def test_groups_end_by_priority(cluster: ControlPlane, tmp_path: Path, logind: SimulatedLogind) -> None:
-    from podling.kubelet.configuration.types import PriorityGracePeriod
+    from podling.kubelet.configuration.grace_periods import PriorityGracePeriod
 
     periods = tuple(
         PriorityGracePeriod(priority=priority, shutdown_grace_period_seconds=seconds)

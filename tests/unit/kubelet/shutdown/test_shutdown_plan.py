@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from podling.api.core_v1 import Pod, PodSpec
 from podling.api.meta_v1 import ObjectMeta
 from podling.kubelet.config import KubeletConfig
-from podling.kubelet.configuration.types import PriorityGracePeriod
+from podling.kubelet.configuration.grace_periods import PriorityGracePeriod
 from podling.kubelet.shutdown.shutdown_plan import (
     Group,
     grace_seconds,

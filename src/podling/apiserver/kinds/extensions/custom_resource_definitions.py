@@ -17,12 +17,6 @@ from podling.api.apiextensions_v1 import (
     CustomResourceDefinitionStatus,
 )
 from podling.apiserver.customresources.definition_names import CLEANUP_FINALIZER, TERMINATING, with_condition
-from podling.apiserver.customresources.definition_validation import (
-    accepted_name_errors,
-    validate_change,
-    validate_definition,
-)
-from podling.apiserver.customresources.named_formats import unknown_formats
 from podling.apiserver.kinds.common.base import Context, KindRules
 from podling.apiserver.kinds.common.cells import NAME, UNKNOWN
 from podling.apiserver.kinds.common.checks import Errors
@@ -88,11 +82,18 @@ class DefinitionRules(KindRules[CustomResourceDefinition]):
         return change(obj, metadata=metadata, status=status)
 
     def validate(self, obj: CustomResourceDefinition, context: Context) -> Errors:
+        from podling.apiserver.customresources.definition_validation import validate_definition
+
         return validate_definition(obj)
 
     def validate_update(
         self, new: CustomResourceDefinition, old: CustomResourceDefinition, context: Context
     ) -> Errors:
+        from podling.apiserver.customresources.definition_validation import (
+            accepted_name_errors,
+            validate_change,
+        )
+
         if context.subresource == "status":
             return accepted_name_errors(new)
         return validate_change(new, old)
@@ -100,6 +101,8 @@ class DefinitionRules(KindRules[CustomResourceDefinition]):
     def warnings(
         self, obj: CustomResourceDefinition, old: CustomResourceDefinition | None, context: Context
     ) -> list[str]:
+        from podling.apiserver.customresources.named_formats import unknown_formats
+
         known = unknown_formats(old) if old is not None else []
         new = [] if context.subresource else [each for each in unknown_formats(obj) if each not in known]
         return [f"unrecognized format {json.dumps(each)}" for each in new]
