@@ -3,13 +3,34 @@
 from __future__ import annotations
 
 import base64
+import json
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
-
-import msgspec
 
 from podling.apiserver.auth.pki import KeyPair, write_private
+
+_FORM = """\
+apiVersion: v1
+kind: Config
+current-context: {name}
+clusters:
+- name: {name}
+  cluster:
+    server: {server}
+    certificate-authority-data: {ca}
+contexts:
+- name: {name}
+  context:
+    cluster: {name}
+    user: {user}
+users:
+- name: {user}
+  user:
+    client-certificate-data: {certificate}
+    client-key-data: {key}
+preferences: {{}}
+"""
+"""A form, so that no server loads a library for this file alone."""
 
 
 def kubeconfig(server: str, ca_pem: bytes, credentials: KeyPair, *, user: str, name: str) -> bytes:
@@ -19,26 +40,14 @@ def kubeconfig(server: str, ca_pem: bytes, credentials: KeyPair, *, user: str, n
         server: the URL, ``https://127.0.0.1:6443``.
         name: of the cluster and of the context.
     """
-    document: dict[str, Any] = {
-        "apiVersion": "v1",
-        "kind": "Config",
-        "current-context": name,
-        "clusters": [
-            {"name": name, "cluster": {"server": server, "certificate-authority-data": _data(ca_pem)}}
-        ],
-        "contexts": [{"name": name, "context": {"cluster": name, "user": user}}],
-        "users": [
-            {
-                "name": user,
-                "user": {
-                    "client-certificate-data": _data(credentials.certificate.read_bytes()),
-                    "client-key-data": _data(credentials.key.read_bytes()),
-                },
-            }
-        ],
-        "preferences": {},
-    }
-    return msgspec.yaml.encode(document)
+    return _FORM.format(
+        server=_text(server),
+        ca=_data(ca_pem),
+        name=_text(name),
+        user=_text(user),
+        certificate=_data(credentials.certificate.read_bytes()),
+        key=_data(credentials.key.read_bytes()),
+    ).encode()
 
 
 def write_kubeconfig(path: Path, content: bytes) -> None:
@@ -52,3 +61,8 @@ def write_kubeconfig(path: Path, content: bytes) -> None:
 
 def _data(pem: bytes) -> str:
     return base64.b64encode(pem).decode()
+
+
+def _text(value: str) -> str:
+    """Return a text as YAML, which takes every JSON string."""
+    return json.dumps(value)

@@ -9,17 +9,28 @@ from msgspec import Struct
 from podling.network.dns.messages import Endpoint
 
 MODULE = "podling.network.dns.server_process"
-UNUSED = ("ssl", "_hashlib", "typing_extensions")
+ABSENT = ("ssl", "_hashlib", "typing_extensions")
 """Modules that ``asyncio``, ``hmac`` and ``msgspec`` import where they exist, and do without where not.
 
 The process needs none of them; they would cost two megabytes on each node.
 """
-_BEGIN = (
-    "import sys; "
-    f"sys.modules.update(dict.fromkeys({UNUSED!r})); "
-    "sys.path[:0] = sys.argv[2].split(':'); "
-    f"from {MODULE} import main; main(sys.argv[3])"
-)
+UNREACHED = ("ast", "calendar", "subprocess")
+"""Modules that others need for functions that the process never calls; they would cost another megabyte.
+
+``inspect`` parses texts of signatures, ``dnslib`` those of zones, and ``asyncio`` starts programs. Each name
+in their stand-ins is ``object``.
+"""
+_BEGIN = f"""\
+import sys
+class Unreached(type(sys)):
+    def __getattr__(self, name):
+        return object
+sys.modules.update(dict.fromkeys({ABSENT!r}))
+sys.modules.update((name, Unreached(name)) for name in {UNREACHED!r})
+sys.path[:0] = sys.argv[2].split(':')
+from {MODULE} import main
+main(sys.argv[3])
+"""
 
 
 def command(interpreter: str, path: Iterable[str], launch: bytes) -> list[str]:
