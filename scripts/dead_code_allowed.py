@@ -52,5 +52,17 @@ shared_cluster
 acting_as
 write_log
 rescript
-mend
-simulated_cluster
+
+simulated_cluster  # clusters of users' tests
+
+# Actions of scenarios, by the names of their fields.
+sim
+stop_kubelets
+restart_kubelets
+stop_api_server
+end_containers
+set_image
+cordon
+uncordon
+add_nodes
+remove_nodes

@@ -32,6 +32,7 @@ from podling.machinery.encoding import codec
 from podling.machinery.scheme import resource_of
 from podling.runtime.sim import Scenario
 from podling.runtime.values import SandboxSpec
+from podling.sim.runner import Run
 from podling.sim.simulated_cluster import simulated_cluster
 from podling.store.base import WriteFailed
 from podling.store.memory import MemoryStore
@@ -39,6 +40,7 @@ from podling.testing import ControlPlane, memory_cluster
 from tests.support.failing_tasks import FailingTasks, sites
 from tests.support.full_store import FullStore
 from tests.support.kubelet_node import NODE, SimNode, pod, sim_node
+from tests.support.scenarios import FOLDER, scenario
 
 pytestmark = [pytest.mark.usefixtures("failures_expected"), pytest.mark.slow]
 
@@ -77,6 +79,9 @@ NEEDS_JOINED_NODE = ("cli/join.py", "cluster/joined/joined_node.py")
 
 SIMULATED = ("sim/simulated_cluster.py", "sim/simulated_node.py")
 """Files whose tasks ``test_every_task_of_a_simulated_cluster_may_fail_once`` runs."""
+
+PLAYED = ("sim/scenario_tasks.py",)
+"""Files whose tasks ``test_failing_task_of_a_scenario_ends_its_run`` runs."""
 
 FAULTS = [
     RecursionError("maximum recursion depth exceeded"),
@@ -186,7 +191,14 @@ async def test_every_task_may_fail_once(
             after = {task for task in tasks.long_lived() if task[0] not in SHORT_LIVED}
             assert before - after == set()
             await assert_works(node, "all-failed-once")
-    elsewhere = (*NEEDS_REAL_CLUSTER, *NEEDS_PROCESSES, *NEEDS_SOCKETS, *NEEDS_JOINED_NODE, *SIMULATED)
+    elsewhere = (
+        *NEEDS_REAL_CLUSTER,
+        *NEEDS_PROCESSES,
+        *NEEDS_SOCKETS,
+        *NEEDS_JOINED_NODE,
+        *SIMULATED,
+        *PLAYED,
+    )
     forgotten = {site for site in sites() - tasks.sites if site[0] not in elsewhere}
     assert not forgotten, "these tasks are not run here, so their failure is not tried"
 
@@ -204,6 +216,23 @@ async def test_every_task_of_a_simulated_cluster_may_fail_once(monkeypatch: pyte
         found = await cluster.client.get(Deployment, "web", "default")
         assert found.status.ready_replicas == 2
     assert {site for site in sites() if site[0] in SIMULATED} <= tasks.sites
+
+
+@pytest.mark.parametrize("failing", ["tick", "samples", "traffic", "action-0", "mend"])
+async def test_failing_task_of_a_scenario_ends_its_run(failing: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The simulator's own failures are no failures of the cluster, and not hidden."""
+    tasks = FailingTasks(monkeypatch, FAULTS[0])
+    tasks.failed.add("scenario")  # else its first task would fail
+    played = scenario("""
+traffic: [{pods: {app: web}, cpuMilliseconds: 1, steps: [{at: 0, perSecond: 1}]}]
+actions: [{at: 100s, restartKubelets: {}}, {at: 10s, stopControlPlane: {for: 3m}}]
+""")
+    running = asyncio.create_task(Run(played, FOLDER, 0).execute())
+    await clock.sleep(90)
+    tasks.fail("scenario", failing)
+    with pytest.raises(type(FAULTS[0])):
+        await running
+    assert {site for site in sites() if site[0] in PLAYED} <= tasks.sites
 
 
 async def run_the_rare_tasks(node: SimNode, tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ COMMANDS = {
     "status": ("podling.cli.status", "status", "Show the cluster: process, nodes, pods."),
     "clock": ("podling.cli.clock", "clock", "Wind the clock of a simulated cluster."),
     "run": ("podling.cli.run", "run", "Apply manifests and follow their pods until they are settled."),
+    "sim": ("podling.cli.simulation.sim", "sim", "Run a scenario in a cluster in memory, in virtual time."),
     "image": ("podling.cli.image", "image", "Load, pull, list and remove images."),
     "token": ("podling.cli.access", "token", "Make bearer tokens, and tokens with which nodes join."),
     "kubeconfig": ("podling.cli.access", "kubeconfig", "Print the administrator's kubeconfig."),

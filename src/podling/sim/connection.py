@@ -24,6 +24,18 @@ CONNECT_SECONDS = 10.0
 """The time after which a request over a cut connection fails."""
 
 
+class WatchId(Struct, frozen=True):
+    """A watch: the part that opened it, its number among the part's watches, and the request."""
+
+    part: str
+    number: int
+    target: Target
+    options: ListOptions
+
+
+Observe = Callable[[WatchId, WatchEvent[Any]], None]
+
+
 class RequestFault(Struct, kw_only=True, eq=False):
     """A fault of the requests that fit: they take longer, fail, or fail although they were carried out.
 
@@ -67,9 +79,11 @@ class Connection:
 
     Args:
         server: returns the server that answers now. Raises ``Unreachable`` while there is none.
+        observe: receives what the watches deliver, for checks.
     """
 
-    def __init__(self, server: Callable[[], Backend], name: str) -> None:
+    def __init__(self, server: Callable[[], Backend], name: str, observe: Observe | None = None) -> None:
+        self._observe = observe
         self._server = server
         self.name = name
         self.faults: list[RequestFault] = []
@@ -113,6 +127,8 @@ class Connection:
         number = self._watch_number = self._watch_number + 1
         source = self._server().watch(target, user, options)
         opened = self._watches[number] = _Watch(source, partial(self._watches.pop, number, None))
+        if self._observe is not None:
+            opened.observe = partial(self._observe, WatchId(self.name, number, target, options))
         return opened
 
     async def create(self, target: Target, user: User, body: Any, options: WriteOptions) -> Any:
@@ -163,6 +179,7 @@ class _Watch:
         self._source = source
         self._forget = forget
         self._is_broken = False
+        self.observe: Callable[[WatchEvent[Any]], None] | None = None
 
     def __aiter__(self) -> _Watch:
         return self
@@ -171,12 +188,15 @@ class _Watch:
         if self._is_broken:
             raise Unreachable("the connection of the watch is broken")
         try:
-            return await self._source.__anext__()
+            event = await self._source.__anext__()
         except StopAsyncIteration:
             self._forget()
             if self._is_broken:
                 raise Unreachable("the connection of the watch is broken") from None
             raise
+        if self.observe is not None:
+            self.observe(event)
+        return event
 
     async def abort(self) -> None:
         """End the watch with ``Unreachable``."""

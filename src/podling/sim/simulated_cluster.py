@@ -12,7 +12,7 @@ Each part has a connection of its own to the API server, which faults can break 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from ipaddress import ip_address, ip_network
@@ -36,8 +36,8 @@ from podling.controllers.volumes.volume_folders import NoFolders
 from podling.machinery.errors import service_unavailable
 from podling.machinery.network_ranges import DEFAULT_RANGES, Network, NetworkRanges
 from podling.machinery.resource import Resource
-from podling.runtime.sim import Scenario
-from podling.sim.connection import Connection
+from podling.runtime.sim import FaultyRuntime, Scenario
+from podling.sim.connection import Connection, Observe
 from podling.sim.simulated_node import ROOT, NodeSettings, SimulatedNode
 from podling.store.memory import MemoryStore
 from podling.supervisor import Supervisor
@@ -47,6 +47,7 @@ POD_RANGE = ip_network("100.64.0.0/10")
 NODE_ADDRESSES = ip_address("172.16.0.1")
 """The address of the first node."""
 NODES_MAX = 1 << (24 - POD_RANGE.prefixlen)
+MakeMachine = Callable[[str, Network], FaultyRuntime]
 AUTHORITY = "simulated: a cluster in memory has no certificate authority\n"
 """The content of ``kube-root-ca.crt`` where no connection is encrypted."""
 
@@ -63,6 +64,8 @@ class ClusterSettings(Struct, frozen=True, kw_only=True):
         options: settings of the controllers.
         shows_itself: the server serves what people look for: APIServices and flow schemas.
         scenario: scripts of containers, pods and images by pattern, for every node.
+        make_machine: makes a node's runtime from the node's name and its block of pod addresses; None: one
+            whose containers have no scripts but those in annotations.
     """
 
     ranges: NetworkRanges = DEFAULT_RANGES
@@ -73,6 +76,7 @@ class ClusterSettings(Struct, frozen=True, kw_only=True):
     options: ControllerOptions = DEFAULT_OPTIONS
     shows_itself: bool = False
     scenario: Scenario | None = None
+    make_machine: MakeMachine | None = None
 
 
 DEFAULT_SETTINGS = ClusterSettings()
@@ -94,6 +98,8 @@ class SimulatedCluster:
         self.store = store or MemoryStore()
         self.nodes: dict[str, SimulatedNode] = {}
         self.connections: dict[str, Connection] = {}
+        self.observe_deliveries: Observe | None = None
+        """Receives what the watches of new connections deliver."""
         self.server = self._new_server()
         self.administration = Connection(self._registry, "administrator")
         """The connection of clients that no fault touches."""
@@ -192,7 +198,14 @@ class SimulatedCluster:
         self._nodes_made += 1
         connection = self._connection(f"node/{settings.name}")
         address = str(NODE_ADDRESSES + number)
-        node = SimulatedNode(settings, connection, _block(number), address, self.settings.scenario)
+        block = _block(number)
+        make = self.settings.make_machine
+        machine = (
+            FaultyRuntime(self.settings.scenario, pod_cidr=str(block))
+            if make is None
+            else make(settings.name, block)
+        )
+        node = SimulatedNode(settings, connection, machine, block, address)
         self.nodes[settings.name] = node
         await node.start()
         return node
@@ -226,7 +239,7 @@ class SimulatedCluster:
 
     def _connection(self, part: str) -> Connection:
         if part not in self.connections:
-            self.connections[part] = Connection(self._registry, part)
+            self.connections[part] = Connection(self._registry, part, self.observe_deliveries)
         return self.connections[part]
 
     async def _resource_metrics(self, node: Node) -> str:

@@ -28,7 +28,7 @@ from podling.kubelet.server.server_stats import take_snapshot
 from podling.machinery.errors import service_unavailable
 from podling.machinery.network_ranges import Network
 from podling.node.static_pods import complete_static_pod
-from podling.runtime.sim import FaultyRuntime, Scenario
+from podling.runtime.sim import FaultyRuntime
 from podling.sim.connection import Connection
 from podling.supervisor import Supervisor
 
@@ -65,6 +65,7 @@ class SimulatedNode:
 
     Args:
         connection: the kubelet's connection to the API server.
+        machine: the node's runtime.
         block: the addresses of the node's pods.
         address: the node's own.
     """
@@ -73,14 +74,14 @@ class SimulatedNode:
         self,
         settings: NodeSettings,
         connection: Connection,
+        machine: FaultyRuntime,
         block: Network,
         address: str,
-        scenario: Scenario | None = None,
     ) -> None:
         self.settings = settings
         self.name = settings.name
         self.connection = connection
-        self.runtime = FaultyRuntime(scenario, pod_cidr=str(block))
+        self.runtime = machine
         self._boots = 1
         self._block = block
         self._address = address

@@ -15,6 +15,7 @@ from fnmatch import fnmatchcase
 from functools import partial
 from typing import Any
 
+from podling import clock
 from podling.runtime.base import ContainerEvent, ContainerSpec, SandboxSpec
 from podling.runtime.feed import Feed
 from podling.runtime.sim.runtime import SimRuntime
@@ -37,6 +38,8 @@ _VERBS = (
     "stats",
 )
 _IMAGE_VERBS = ("image_status", "pull", "list_images", "remove_image")
+VERBS = (*_VERBS, *(f"images.{verb}" for verb in _IMAGE_VERBS))
+"""The calls that can be faulty, but for ``events``."""
 
 
 @dataclass(kw_only=True)
@@ -44,8 +47,9 @@ class Fault:
     """A fault of one verb, for the pods and containers whose names fit (``*`` and ``?``).
 
     A call does not come back (``hangs``), raises ``error``, or returns the result of ``lie`` on the true
-    value; without any of them it returns None and does nothing. ``done``: the call is carried out before it
-    hangs or fails. ``times``: the number of faulty calls; None: always.
+    value; without any of them it returns None and does nothing. ``seconds`` delays it; alone, it is carried
+    out after them. ``done``: the call is carried out before it hangs or fails. ``times``: the number of
+    faulty calls; None: always.
     """
 
     verb: str
@@ -54,6 +58,7 @@ class Fault:
     hangs: bool = False
     error: Exception | None = None
     lie: Callable[[Any], Any] | None = None
+    seconds: float = 0.0
     done: bool = False
     times: int | None = None
     met: int = 0
@@ -86,7 +91,9 @@ class FaultyRuntime(SimRuntime):
         fault = self._fault(verb, *self._subject(args))
         if fault is None:
             return await truly(*args, **named)
-        answer = await truly(*args, **named) if fault.done or fault.lie else None
+        await clock.sleep(fault.seconds)
+        is_slow_only = fault.seconds > 0 and not fault.hangs and fault.error is None
+        answer = await truly(*args, **named) if fault.done or fault.lie or is_slow_only else None
         if fault.hangs:
             await asyncio.Event().wait()
         if fault.error is not None:

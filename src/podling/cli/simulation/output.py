@@ -1,0 +1,137 @@
+"""The output of ``podling sim``: progress while it runs, and the summary of a run or of many."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TextIO
+
+import click
+
+from podling import clock
+from podling.machinery.durations import go_duration
+from podling.sim.runner import Outcome, Run
+from podling.sim.statistics import Statistics, percentiles
+
+REFRESH_SECONDS = 0.2
+FAILURES_SHOWN_MAX = 20
+
+
+class Live:
+    """One line on a terminal that says how far the run is. Other streams get nothing."""
+
+    def __init__(self, stream: TextIO, *, quiet: bool) -> None:
+        self._stream = stream
+        self._is_shown = not quiet and stream.isatty()
+        self._began = clock.machine_monotonic()
+        self._last = 0.0
+
+    def elapsed(self) -> float:
+        """Return the real seconds since the begin."""
+        return clock.machine_monotonic() - self._began
+
+    def show(self, run: Run) -> None:
+        """Show the run's state, unless that was done just now."""
+        elapsed = self.elapsed()
+        if not self._is_shown or elapsed - self._last < REFRESH_SECONDS:
+            return
+        self._last = elapsed
+        sample = run.statistics.samples[-1] if run.statistics.samples else None
+        phases = phases_text(sample.phases) if sample is not None else ""
+        done = run.seconds / run.scenario.until
+        speed = run.seconds / elapsed if elapsed else 0.0
+        text = f"{done:4.0%}  {go_duration(run.seconds):>10}  {speed:,.0f}x  {phases}"
+        self._stream.write(f"\r\x1b[K{text}")
+        self._stream.flush()
+
+    def clear(self) -> None:
+        """Remove the line."""
+        if self._is_shown and self._last:
+            self._stream.write("\r\x1b[K")
+            self._stream.flush()
+
+
+def phases_text(phases: Mapping[str, int]) -> str:
+    """Return ``12 Running, 3 Pending``. Pure."""
+    return ", ".join(f"{count} {name}" for name, count in phases.items()) or "no pods"
+
+
+def print_outcome(file: Path, outcome: Outcome, statistics: Statistics, elapsed: float) -> None:
+    """Print the summary of a run; its last line is the digest."""
+    speed = outcome.seconds / elapsed if elapsed else 0.0
+    ended = "" if outcome.is_complete else " (interrupted)"
+    click.echo(
+        f"{file}: seed {outcome.seed}, {go_duration(outcome.seconds)} of virtual time "
+        f"in {elapsed:.1f} s ({speed:,.0f}x){ended}"
+    )
+    _print_figures(statistics)
+    _print_actions(outcome)
+    _print_results(outcome)
+    if not outcome.passed and outcome.is_complete:
+        click.echo(f"replay: podling sim {file} --seed {outcome.seed}")
+    click.echo(f"digest: {outcome.digest}")
+
+
+def _print_figures(statistics: Statistics) -> None:
+    last = statistics.samples[-1]
+    pods = f"{statistics.created['Pod']} created, {statistics.deleted['Pod']} deleted"
+    click.echo(f"nodes: {last.ready_nodes} of {last.nodes} Ready")
+    click.echo(f"pods: {phases_text(last.phases)}; {pods}; {statistics.restarts} restarts")
+    for reason, count in sorted(statistics.disruptions.items()):
+        click.echo(f"disruptions: {count} {reason}")
+    share = last.cpu_requested / last.cpu_allocatable if last.cpu_allocatable else 0.0
+    click.echo(f"cpu: {last.cpu_requested:g} of {last.cpu_allocatable:g} cores requested ({share:.0%})")
+    for name, values in (
+        ("created to bound", statistics.scheduling_seconds()),
+        ("created to ready", statistics.start_seconds()),
+    ):
+        if values:
+            shown = ", ".join(f"p{number} {value:.1f} s" for number, value in percentiles(values).items())
+            click.echo(f"{name}: {shown}")
+
+
+def _print_actions(outcome: Outcome) -> None:
+    failed = [each for each in outcome.actions if each.error]
+    click.echo(f"actions: {len(outcome.actions) - len(failed)} done, {len(failed)} failed")
+    for each in failed[:FAILURES_SHOWN_MAX]:
+        click.echo(f"  FAIL {each.name} at {go_duration(each.at)}: {each.error}")
+
+
+def _print_results(outcome: Outcome) -> None:
+    for each in outcome.results:
+        click.echo(f"  {'PASS' if each.passed else 'FAIL'} {each.name}: {_indented(each.text)}")
+    if not outcome.violations:
+        click.echo("invariants: no violation")
+        return
+    click.echo(f"invariants: {len(outcome.violations)} violations")
+    for violation in outcome.violations[:FAILURES_SHOWN_MAX]:
+        click.echo(f"  FAIL {violation.checker} at {violation.at:%H:%M:%S}: {_indented(violation.text)}")
+
+
+def print_seeds(file: Path, outcomes: Iterable[Outcome], total: int, until: str | None) -> bool:
+    """Print each failure as it comes, with the line that replays it; return whether every seed passed."""
+    failed: list[int] = []
+    rest = f" --until {until}" if until else ""
+    for outcome in outcomes:
+        if outcome.passed:
+            continue
+        failed.append(outcome.seed)
+        if len(failed) <= FAILURES_SHOWN_MAX:
+            click.echo(f"seed {outcome.seed}: FAIL {_indented(first_failure(outcome))}")
+            click.echo(f"  replay: podling sim {file} --seed {outcome.seed}{rest}")
+    click.echo(f"{total - len(failed)} of {total} seeds passed")
+    return not failed
+
+
+def first_failure(outcome: Outcome) -> str:
+    """Return the first thing that went wrong in a run."""
+    if outcome.violations:
+        return f"{outcome.violations[0].checker}: {outcome.violations[0].text}"
+    for result in outcome.results:
+        if not result.passed:
+            return f"{result.name}: {result.text}"
+    return next((f"{each.name}: {each.error}" for each in outcome.actions if each.error), "interrupted")
+
+
+def _indented(text: str) -> str:
+    return text.replace("\n", "\n    ")

@@ -1,0 +1,116 @@
+"""``podling sim SCENARIO``: run a scenario in a cluster in memory, in virtual time."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import click
+
+from podling.cli.common_options import Failure
+from podling.cli.simulation.output import Live, print_outcome, print_seeds
+from podling.sim.many_seeds import parse_seeds, run_seeds
+from podling.sim.runner import run_scenario
+from podling.sim.scenario import Scenario
+from podling.sim.scenario_file import ScenarioUnusable, json_schema, read_scenario
+from podling.sim.scenario_parts import duration_from
+
+UNUSABLE, INTERRUPTED = 2, 130
+
+
+class _Unusable(Failure):
+    """A scenario with problems, one a line."""
+
+    exit_code = UNUSABLE
+
+    def show(self, file: object = None) -> None:
+        click.echo(self.message, err=True)
+
+
+@click.command()
+@click.argument("file", required=False, type=click.Path(dir_okay=False, path_type=Path), metavar="SCENARIO")
+@click.option("--check", is_flag=True, help="Only read the scenario and say what is wrong with it.")
+@click.option("--schema", is_flag=True, help="Print the JSON schema of scenarios, for editors.")
+@click.option("--seed", type=int, help="Decides everything random, in place of the scenario's seed.")
+@click.option("--seeds", metavar="FIRST..LAST", help="Run with each of these seeds.")
+@click.option("--jobs", type=click.IntRange(1, 256), default=1, show_default=True, help="Processes.")
+@click.option("--until", metavar="TIME", help="End at this virtual time, as 1h30m.")
+@click.option("--log", "log_file", type=click.Path(path_type=Path), help="Write the event log, JSON lines.")
+@click.option("--quiet", is_flag=True, help="Print no progress.")
+def sim(  # noqa: PLR0913 the options of the command
+    file: Path | None,
+    check: bool,
+    schema: bool,
+    seed: int | None,
+    seeds: str | None,
+    jobs: int,
+    until: str | None,
+    log_file: Path | None,
+    quiet: bool,
+) -> None:
+    """Run a scenario: a cluster in memory whose time passes as fast as it can be computed.
+
+    The last line is the digest of the event log: the same for the same scenario and seed.
+
+    \b
+    Exit codes: 0    every assertion and every invariant held
+                1    one did not, or an action failed
+                2    the scenario cannot run
+                130  interrupted; the report is of what was
+    """
+    if schema:
+        click.echo(json.dumps(json_schema(), indent=2))
+        return
+    if file is None:
+        raise click.UsageError("Missing argument 'SCENARIO'.")
+    scenario = _read(file, until)
+    if check:
+        click.echo(f"{file}: the scenario is usable")
+        return
+    if seeds is not None:
+        _run_many(file, scenario, seeds, jobs, until)
+    chosen = scenario.seed if seed is None else seed
+    _run_one(file, scenario, chosen, log_file, Live(sys.stderr, quiet=quiet))
+
+
+def _read(file: Path, until: str | None) -> Scenario:
+    from msgspec.structs import replace
+
+    try:
+        scenario = read_scenario(file.read_text(), str(file), file.parent)
+    except OSError as error:
+        raise Failure(f"{file}: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        raise _Unusable(f"{file}:1:1: not UTF-8: {error.reason}") from None
+    except ScenarioUnusable as error:
+        raise _Unusable(str(error)) from None
+    if until is None:
+        return scenario
+    try:
+        return replace(scenario, until=duration_from(until))
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint="'--until'") from None
+
+
+def _run_one(file: Path, scenario: Scenario, seed: int, log_file: Path | None, live: Live) -> None:
+    log = log_file.open("wb") if log_file is not None else None
+    try:
+        outcome, statistics = run_scenario(scenario, file.parent, seed, log.write if log else None, live.show)
+    finally:
+        live.clear()
+        if log is not None:
+            log.close()
+    print_outcome(file, outcome, statistics, live.elapsed())
+    if not outcome.is_complete:
+        raise SystemExit(INTERRUPTED)
+    raise SystemExit(0 if outcome.passed else 1)
+
+
+def _run_many(file: Path, scenario: Scenario, seeds: str, jobs: int, until: str | None) -> None:
+    try:
+        wanted = parse_seeds(seeds)
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint="'--seeds'") from None
+    outcomes = run_seeds(scenario, file.parent, wanted, jobs)
+    raise SystemExit(0 if print_seeds(file, outcomes, len(wanted), until) else 1)

@@ -1,0 +1,42 @@
+"""One scenario with many seeds, in several processes."""
+
+from __future__ import annotations
+
+import multiprocessing
+import re
+from collections.abc import Iterator, Sequence
+from functools import partial
+from pathlib import Path
+
+from podling.sim.runner import Outcome, run_scenario
+from podling.sim.scenario import Scenario
+
+SEEDS_MAX = 1_000_000
+_RANGE = re.compile(r"(\d+)(?:\.\.(\d+))?")
+
+
+def parse_seeds(text: str) -> Sequence[int]:
+    """Return the seeds of ``7`` or ``1..1000``. Raises ``ValueError``."""
+    found = _RANGE.fullmatch(text)
+    if found is None:
+        raise ValueError(f"{text!r} is no range of seeds; write 1..1000")
+    first = int(found[1])
+    last = int(found[2] or found[1])
+    if last < first or last - first >= SEEDS_MAX:
+        raise ValueError(f"{text!r} has no seeds, or more than {SEEDS_MAX}")
+    return range(first, last + 1)
+
+
+def run_seeds(scenario: Scenario, folder: Path, seeds: Sequence[int], jobs: int) -> Iterator[Outcome]:
+    """Yield the outcome of each seed, in the order in which they end."""
+    work = partial(_run, scenario, folder)
+    if jobs == 1:
+        yield from map(work, seeds)
+        return
+    # Processes are started afresh: a fork would copy the threads of libraries.
+    with multiprocessing.get_context("spawn").Pool(min(jobs, len(seeds))) as pool:
+        yield from pool.imap_unordered(work, seeds)
+
+
+def _run(scenario: Scenario, folder: Path, seed: int) -> Outcome:
+    return run_scenario(scenario, folder, seed)[0]

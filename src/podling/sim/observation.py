@@ -1,0 +1,153 @@
+"""Everything that looks at a run: event log, figures, checkers, assertions and awaited conditions.
+
+It is called with each write of the store, each change of a container and each event of a watch, at once and
+in their order. A failure of its own ends the run and never reaches the component that wrote.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from datetime import datetime
+from functools import partial
+from typing import Any
+
+from podling import clock
+from podling.client.base import WatchEvent, WatchEventType
+from podling.sim.assertions import AssertionWatch
+from podling.sim.changes import Change, change_of
+from podling.sim.checkers.base import Checker, ContainerChange, Delivery, Surroundings, Violation
+from podling.sim.checkers.registry import CHECKERS
+from podling.sim.conditions import Judge, judge_of
+from podling.sim.connection import WatchId
+from podling.sim.convergence import Convergence
+from podling.sim.event_log import EventLog, Sink
+from podling.sim.scenario import Scenario
+from podling.sim.scenario_parts import Condition
+from podling.sim.statistics import Statistics
+from podling.store.base import Event
+
+VIOLATIONS_MAX = 100
+
+
+class Awaited:
+    """A condition of an action. ``happened`` is set once it holds, from the scenario's begin on."""
+
+    def __init__(self, condition: Condition) -> None:
+        self.judge: Judge = judge_of(condition)
+        self.happened = asyncio.Event()
+
+
+class Observation:
+    """Observes one run.
+
+    Args:
+        begin: the time at which the scenario begins; ``begins_at`` corrects it.
+        surroundings: facts for the checkers.
+        sink: receives the lines of the event log.
+    """
+
+    def __init__(
+        self, scenario: Scenario, begin: datetime, surroundings: Surroundings, sink: Sink | None
+    ) -> None:
+        self._begin = begin
+        self.log = EventLog(begin, sink)
+        self.statistics = Statistics(begin)
+        self.convergence = Convergence()
+        self.violations: list[Violation] = []
+        self.assertions = [AssertionWatch(each) for each in scenario.assertions]
+        self.awaited = {
+            number: Awaited(each.when)
+            for number, each in enumerate(scenario.actions)
+            if each.when is not None
+        }
+        """The conditions of actions, by the action's number."""
+        self.listeners: list[Callable[[Change], None]] = []
+        self.failure: Exception | None = None
+        self.failed = asyncio.Event()
+        names = scenario.checkers
+        kinds = CHECKERS if names is None else {name: CHECKERS[name] for name in names}
+        self._checkers: list[Checker] = [
+            kind(surroundings, partial(self._violated, name)) for name, kind in kinds.items()
+        ]
+
+    @property
+    def begin(self) -> datetime:
+        return self._begin
+
+    @property
+    def seconds(self) -> float:
+        """The seconds since the scenario began; negative before."""
+        return (clock.now() - self._begin).total_seconds()
+
+    def begins_at(self, begin: datetime) -> None:
+        """Set the time at which the scenario begins."""
+        self._begin = self.log.begin = self.statistics.begin = begin
+
+    def write(self, event: Event) -> None:
+        """The store has committed a write."""
+        change = change_of(event)
+        if change is not None:
+            self.guarded(self._change, change)
+
+    def container(self, change: ContainerChange) -> None:
+        """A container has changed."""
+        self.guarded(self._container, change)
+
+    def delivery(self, watch: WatchId, event: WatchEvent[Any]) -> None:
+        """A watch has delivered an event."""
+        revision = int(event.object.metadata.resource_version or 0)
+        delivery = Delivery(watch, revision, event.type is WatchEventType.BOOKMARK)
+        for checker in self._checkers:
+            self.guarded(checker.delivery, delivery)
+
+    def tick(self) -> None:
+        """Some seconds have passed."""
+        for checker in self._checkers:
+            self.guarded(type(checker).tick, checker)
+
+    def end(self, *, is_complete: bool) -> None:
+        """The run is over."""
+        for watch in self.assertions:
+            watch.end(self.seconds, is_complete=is_complete)
+        if is_complete:
+            for checker in self._checkers:
+                checker.end()
+        self.statistics.end(clock.now())
+
+    def guarded(self, work: Callable[[Any], object], value: Any) -> None:
+        """Do ``work``; remember its failure, which is the simulator's own."""
+        try:
+            work(value)
+        except Exception as error:
+            self.fail(error)
+
+    def fail(self, error: Exception) -> None:
+        """End the run with an error of the simulator."""
+        self.failure = self.failure or error
+        self.failed.set()
+
+    def _change(self, change: Change) -> None:
+        self.log.change(change)
+        self.statistics.change(change)
+        self.convergence.change(change)
+        for checker in self._checkers:
+            checker.change(change)
+        seconds = self.seconds
+        for watch in self.assertions:
+            watch.change(change, seconds)
+        for each in self.awaited.values():
+            if each.judge.note(change) and seconds >= 0 and each.judge.holds():
+                each.happened.set()
+        for listener in self.listeners:
+            listener(change)
+
+    def _container(self, change: ContainerChange) -> None:
+        self.log.container(change)
+        for checker in self._checkers:
+            checker.container(change)
+
+    def _violated(self, checker: str, text: str) -> None:
+        if len(self.violations) < VIOLATIONS_MAX:
+            self.violations.append(Violation(clock.now(), checker, text))
+        self.log.write(clock.now(), "violation", checker=checker, text=text)

@@ -1,0 +1,85 @@
+"""The types of a scenario file: a cluster, its workloads, the actions on it, and assertions about it.
+
+Pure. The field names of the file are those below in camel case; unknown ones are errors. ``scenario_file``
+reads it, ``scenario_validation`` finds what the types cannot state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Annotated
+
+from msgspec import Meta, field
+
+from podling.controllers.options import ControllerOptions
+from podling.runtime.sim import ContainerScript, ImageScript, PodScript
+from podling.sim.scenario_actions import Action
+from podling.sim.scenario_parts import Condition, Duration, Labels, ManifestSource, NodeGroup, Part
+
+
+class Behaviour(Part, frozen=True, kw_only=True):
+    """The script of the containers that fit, unless an annotation holds another one. The first one wins.
+
+    ``pods``: labels that the pod must have. ``container``: a pattern of its name. ``spread``: the part by
+    which times of starts and runs differ from the script's at most, drawn by the seed for each container.
+    """
+
+    pods: Labels = field(default_factory=dict)
+    namespace: str = "*"
+    container: str = "*"
+    script: ContainerScript = ContainerScript()
+    sandbox: PodScript | None = None
+    spread: Annotated[float, Meta(ge=0, lt=1)] = 0.0
+
+
+class Assertion(Part, frozen=True, kw_only=True):
+    """A condition, and when it must hold: exactly one of ``always``, ``never``, ``eventually``, ``atTheEnd``.
+
+    ``after`` is the moment from which it counts; ``within`` is the time that ``eventually`` has from then.
+    """
+
+    name: str
+    always: Condition | None = None
+    never: Condition | None = None
+    eventually: Condition | None = None
+    at_the_end: Condition | None = None
+    after: Duration = field(default_factory=partial(Duration, 0))
+    within: Duration | None = None
+
+
+class LoadStep(Part, frozen=True, kw_only=True):
+    """The requests per second from a moment on."""
+
+    at: Duration
+    per_second: Annotated[float, Meta(ge=0)]
+
+
+class Traffic(Part, frozen=True, kw_only=True):
+    """Requests that the ready pods with these labels share evenly; each costs CPU time of the container."""
+
+    pods: Labels
+    namespace: str = "default"
+    container: str = "*"
+    steps: tuple[LoadStep, ...]
+    cpu_milliseconds: Annotated[float, Meta(ge=0)]
+
+
+class Scenario(Part, frozen=True, kw_only=True):
+    """The content of a scenario file. ``until`` is the virtual time after which the run ends."""
+
+    description: str = ""
+    seed: int = 0
+    until: Duration
+    nodes: tuple[NodeGroup, ...]
+    manifests: tuple[ManifestSource, ...] = ()
+    behaviours: tuple[Behaviour, ...] = ()
+    images: Mapping[str, ImageScript] = field(default_factory=dict)
+    actions: tuple[Action, ...] = ()
+    assertions: tuple[Assertion, ...] = ()
+    traffic: tuple[Traffic, ...] = ()
+    checkers: tuple[str, ...] | None = None
+    """The names of the checkers that run; absent: all."""
+    settles_within: Duration | None = None
+    """The time after the last action within which every workload must be as its spec says."""
+    controllers: ControllerOptions = ControllerOptions()

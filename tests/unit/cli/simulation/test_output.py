@@ -1,0 +1,57 @@
+"""The words of summaries."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from io import StringIO
+
+import pytest
+
+from podling.cli.simulation.output import Live, first_failure, phases_text
+from podling.sim.assertions import Result
+from podling.sim.checkers.base import Violation
+from podling.sim.runner import Outcome
+from podling.sim.schedule import ActionRecord
+
+GOOD = Result("good", True, 1.0, "held")
+BAD = Result("bad", False, 1.0, "did not hold")
+VIOLATION = Violation(datetime(2026, 1, 1, tzinfo=UTC), "bound-once", "moved")
+
+
+def outcome(*results: Result, violations: tuple[Violation, ...] = (), error: str = "") -> Outcome:
+    return Outcome(
+        seed=1,
+        digest="",
+        lines=0,
+        seconds=1.0,
+        is_complete=True,
+        results=results,
+        violations=violations,
+        actions=(ActionRecord(0.5, "drain", error),),
+    )
+
+
+@pytest.mark.parametrize(
+    ("found", "text"),
+    [
+        (outcome(GOOD, BAD, violations=(VIOLATION,)), "bound-once: moved"),
+        (outcome(GOOD, BAD, error="refused"), "bad: did not hold"),
+        (outcome(GOOD, error="refused"), "drain: refused"),
+    ],
+)
+def test_first_failure_is_the_gravest(found: Outcome, text: str) -> None:
+    assert first_failure(found) == text
+    assert not found.passed
+
+
+def test_phases_are_counted() -> None:
+    assert phases_text({"Running": 2, "Pending": 1}) == "2 Running, 1 Pending"
+    assert phases_text({}) == "no pods"
+
+
+def test_progress_is_for_terminals() -> None:
+    stream = StringIO()
+    live = Live(stream, quiet=False)
+    live.clear()
+    assert stream.getvalue() == ""
+    assert live.elapsed() >= 0

@@ -1,0 +1,80 @@
+"""``podling sim``: options, exit codes and output."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from podling.cli.main import main
+
+GOOD = "until: 30s\nnodes: [{name: n}]\n"
+FALSE = GOOD + "assertions: [{name: two nodes, atTheEnd: {count: {kind: Node, equals: 2}}}]\n"
+
+
+def sim(*arguments: str) -> Result:
+    return CliRunner().invoke(main, ["sim", *arguments])
+
+
+def file(folder: Path, text: str) -> str:
+    path = folder / "s.yaml"
+    path.write_text(text)
+    return str(path)
+
+
+def test_schema_is_json() -> None:
+    assert json.loads(sim("--schema").output)["title"] == "Podling scenario"
+
+
+def test_check_reads_only(tmp_path: Path) -> None:
+    path = file(tmp_path, GOOD)
+    assert sim(path, "--check").output == f"{path}: the scenario is usable\n"
+
+
+def test_problems_have_their_place_and_an_exit_code_of_their_own(tmp_path: Path) -> None:
+    path = file(tmp_path, "until: 5m\nnodes: 3\n")
+    done = sim(path, "--check")
+    assert (done.exit_code, done.output) == (2, f"{path}:2:1: Expected `array`, got `int`\n")
+
+
+def test_last_line_is_the_digest_of_the_log(tmp_path: Path) -> None:
+    import hashlib
+
+    log = tmp_path / "log.jsonl"
+    done = sim(file(tmp_path, GOOD), "--log", str(log))
+    assert done.exit_code == 0, done.output
+    digest = hashlib.sha256(log.read_bytes()).hexdigest()
+    assert done.output.splitlines()[-1] == f"digest: {digest}"
+
+
+def test_failed_assertion_ends_with_one_and_the_line_that_replays_it(tmp_path: Path) -> None:
+    path = file(tmp_path, FALSE)
+    done = sim(path, "--seed", "4")
+    assert done.exit_code == 1
+    assert "FAIL two nodes: did not hold at the end:\n    1 nodes; wanted 2" in done.output
+    assert f"replay: podling sim {path} --seed 4\n" in done.output
+
+
+@pytest.mark.parametrize(("text", "code", "line"), [(GOOD, 0, "2 of 2"), (FALSE, 1, "0 of 2")])
+def test_many_seeds_are_counted(tmp_path: Path, text: str, code: int, line: str) -> None:
+    done = sim(file(tmp_path, text), "--seeds", "1..2")
+    assert done.exit_code == code
+    assert done.output.splitlines()[-1] == f"{line} seeds passed"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((), "Missing argument 'SCENARIO'"),
+        (("gone.yaml",), "gone.yaml: No such file or directory"),
+        (("FILE", "--until", "5q"), "unknown unit"),
+        (("FILE", "--seeds", "5..1"), "has no seeds"),
+    ],
+)
+def test_wrong_use_is_an_error(tmp_path: Path, arguments: tuple[str, ...], message: str) -> None:
+    path = file(tmp_path, GOOD)
+    done = sim(*(path if each == "FILE" else each for each in arguments))
+    assert done.exit_code != 0
+    assert message in done.output
