@@ -20,7 +20,7 @@ from itertools import zip_longest
 import numpy as np
 
 from podling.api.core_v1 import Node, PersistentVolume, PersistentVolumeClaim, Taint, Volume
-from podling.api.storage_v1 import CSINode, StorageClass, VolumeAttachment
+from podling.api.storage_v1 import CSIDriver, CSINode, CSIStorageCapacity, StorageClass, VolumeAttachment
 from podling.machinery.quantity import parse
 from podling.machinery.text_cache import cached_by_text
 from podling.scheduler.columns import ResourceColumns
@@ -28,6 +28,7 @@ from podling.scheduler.default_selectors import Workloads
 from podling.scheduler.labelcolumns import LabelColumns, Mask, Rows
 from podling.scheduler.podfacts import ANY_ADDRESS, HostPort, PodFacts
 from podling.scheduler.podgroups import PodGroups
+from podling.scheduler.volume_plans import VolumePlans
 
 _INITIAL_CAPACITY = 16
 
@@ -75,6 +76,9 @@ class Cache:
         self.volumes: dict[str, PersistentVolume] = {}
         self.storage_classes: dict[str, StorageClass] = {}
         self.csi_nodes: dict[str, CSINode] = {}
+        self.csi_drivers: dict[str, CSIDriver] = {}
+        self.capacities: dict[tuple[str, str], CSIStorageCapacity] = {}
+        self.volume_plans = VolumePlans()
         self.attachments: dict[str, VolumeAttachment] = {}
         self._claim_users: Counter[tuple[str, str]] = Counter()
         self._disks: dict[int, dict[str, tuple[Volume, ...]]] = {}

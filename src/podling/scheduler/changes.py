@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from podling.api.core_v1 import ContainerStatus, Node, Pod
-from podling.scheduler.framework import Aspect, PodEvent
+from podling.scheduler.framework import Aspect, OwnChange, PodEvent
 from podling.scheduler.podfacts import PodFacts
 
 
@@ -39,14 +39,21 @@ def placed_pod_event(old: PodFacts, new: PodFacts) -> PodEvent:
     return event
 
 
-def may_fit_now(old: Pod, new: Pod) -> bool:
-    """Return whether the pending pod itself changed in a way that could make it schedulable."""
-    return (
-        old.spec != new.spec
-        or old.metadata.labels != new.metadata.labels
-        or old.metadata.annotations != new.metadata.annotations
-        or old.metadata.owner_references != new.metadata.owner_references
-    )
+def own_change(old: PodFacts, new: PodFacts) -> OwnChange:
+    """Return in which ways the pending pod itself changed; its status does not matter."""
+    change = OwnChange.NONE
+    if old.labels != new.labels:
+        change |= OwnChange.LABELS
+    if old.spec.tolerations != new.spec.tolerations:
+        change |= OwnChange.TOLERATIONS
+    if any(amount > new.requests.get(name, 0) for name, amount in old.requests.items()):
+        change |= OwnChange.SMALLER
+    before, after = old.pod.metadata, new.pod.metadata
+    others = (before.annotations, before.owner_references) != (after.annotations, after.owner_references)
+    resized = change & (OwnChange.TOLERATIONS | OwnChange.SMALLER)
+    if others or (not resized and old.spec != new.spec):
+        change |= OwnChange.OTHER
+    return change
 
 
 def _held(pod: Pod) -> list[tuple[object, ...]]:

@@ -27,17 +27,31 @@ from podling.scheduler.profile import Profile
 Choose = Callable[[Sequence[int]], int]
 """Draws one of several equally good rows."""
 
-Ended = Callable[[str, str], None]
-"""Receives the end of each extension point of Kubernetes' framework, with its status."""
-
 PRE_FILTER, FILTER, SCORE = "PreFilter", "Filter", "Score"
-SUCCESS = "Success"
+SUCCESS, UNSCHEDULABLE, UNRESOLVABLE = "Success", "Unschedulable", "UnschedulableAndUnresolvable"
 
 MANY_TIMES = 3
 
 
-def _unheard(point: str, status: str) -> None:
-    """Measures nothing."""
+class Measures:
+    """Receives what a decision does, to measure it. The base measures nothing.
+
+    ``sampled``: single plugins are measured, too.
+    """
+
+    sampled = False
+
+    def ended(self, point: str, status: str) -> None:
+        """Receive the end of an extension point of Kubernetes' framework, with its status."""
+
+    def mark(self) -> None:
+        """Receive the begin of a plugin."""
+
+    def ran(self, plugin: str, point: str, status: str) -> None:
+        """Receive the end of a plugin."""
+
+
+NO_MEASURES = Measures()
 
 
 class Nominated(Struct, frozen=True):
@@ -81,15 +95,15 @@ def decide(
     profile: Profile,
     nominated: Iterable[Nominated],
     choose: Choose,
-    ended: Ended = _unheard,
+    measures: Measures = NO_MEASURES,
     start: int = 0,
 ) -> Placement | Diagnosis:
     """Return the best node for the pod, or why there is none. ``start``: where the search begins."""
     diagnosis = Diagnosis(len(cache.rows))
     if not diagnosis.total:
         return diagnosis
-    candidates = _candidates(pod, cache, profile, diagnosis)
-    ended(PRE_FILTER, "UnschedulableAndUnresolvable" if diagnosis.hopeless else SUCCESS)
+    candidates = _candidates(pod, cache, profile, diagnosis, measures)
+    measures.ended(PRE_FILTER, UNRESOLVABLE if diagnosis.hopeless else SUCCESS)
     if diagnosis.hopeless:
         return diagnosis
     respected = respected_nominations(pod, nominated)
@@ -98,17 +112,18 @@ def decide(
     if own_row is not None:
         # Preemption freed capacity there for this pod: the node is tried first, and taken if feasible.
         preferred = feasible(pod, cache, profile, np.array([own_row], np.intp), respected)
-        ended(FILTER, SUCCESS)
+        measures.ended(FILTER, SUCCESS)
         if len(preferred):
             return Placement(cache.name_of(own_row))
-    rows = _search(pod, cache, profile, _in_order(cache, candidates, start), respected, diagnosis)
-    ended(FILTER, SUCCESS)
+    order = _in_order(cache, candidates, start)
+    rows = _search(pod, cache, profile, order, respected, diagnosis, measures)
+    measures.ended(FILTER, SUCCESS)
     if not len(rows):
         return diagnosis
     if len(rows) == 1:
         return Placement(cache.name_of(int(rows[0])), diagnosis.examined)
-    total = scores(pod, cache, profile, rows)
-    ended(SCORE, SUCCESS)
+    total = scores(pod, cache, profile, rows, measures)
+    measures.ended(SCORE, SUCCESS)
     best = rows[total == total.max()]
     return Placement(cache.name_of(choose(best.tolist())), diagnosis.examined)
 
@@ -129,13 +144,14 @@ def _search(
     rows: Rows,
     nominated: Sequence[Nominated],
     diagnosis: Diagnosis,
+    measures: Measures,
 ) -> Rows:
     """Return feasible rows, as many as are to be scored, the first in the given order."""
     wanted = profile.nodes_to_find(len(rows))
     # One pass over all is cheaper than two over parts, unless the first part is small.
     found, at, size = rows[:0], 0, wanted if len(rows) > MANY_TIMES * wanted else len(rows)
     while at < len(rows) and len(found) < wanted:
-        part = feasible(pod, cache, profile, rows[at : at + size], nominated, diagnosis)
+        part = feasible(pod, cache, profile, rows[at : at + size], nominated, diagnosis, measures)
         found = np.concatenate((found, part)) if len(found) else part
         at, size = at + size, len(rows)
     diagnosis.examined = len(rows)
@@ -152,20 +168,27 @@ def feasible(
     rows: Rows,
     nominated: Sequence[Nominated] = (),
     diagnosis: Diagnosis | None = None,
+    measures: Measures = NO_MEASURES,
 ) -> Rows:
     """Those of ``rows`` that every filter accepts, with the nominated pods there and without them."""
     if not nominated:
-        return _filtered(pod, cache, profile, rows, diagnosis)
+        return _filtered(pod, cache, profile, rows, diagnosis, measures)
     with assumed_there(cache, nominated):
-        rows = _filtered(pod, cache, profile, rows, diagnosis)
-    return _filtered(pod, cache, profile, rows, diagnosis)
+        rows = _filtered(pod, cache, profile, rows, diagnosis, measures)
+    return _filtered(pod, cache, profile, rows, diagnosis, measures)
 
 
-def scores(pod: PodFacts, cache: Cache, profile: Profile, rows: Rows) -> Scores:
+def scores(
+    pod: PodFacts, cache: Cache, profile: Profile, rows: Rows, measures: Measures = NO_MEASURES
+) -> Scores:
     """Return the weighted sum over all plugins that score."""
     total: Scores = np.zeros(len(rows), np.int64)
     for scorer in profile.score:
+        if measures.sampled:
+            measures.mark()
         found = scorer.plugin.score(pod, cache, rows)
+        if measures.sampled:
+            measures.ran(scorer.plugin.name, SCORE, SUCCESS)
         if found is not None:
             total += scorer.weight * found
     return total
@@ -189,17 +212,24 @@ def assumed_there(cache: Cache, nominated: Sequence[Nominated]) -> Iterator[None
             cache.remove_pod(each.facts.uid)
 
 
-def _candidates(pod: PodFacts, cache: Cache, profile: Profile, diagnosis: Diagnosis) -> Rows | None:
+def _candidates(
+    pod: PodFacts, cache: Cache, profile: Profile, diagnosis: Diagnosis, measures: Measures
+) -> Rows | None:
     """Return the rows that plugins narrow the search to; None for all. Notes the others in ``diagnosis``."""
     rows: Rows | None = None
     narrowed_by: list[str] = []
     for plugin in profile.pre_filter:
+        if measures.sampled:
+            measures.mark()
         try:
             found = plugin.candidates(pod, cache)
         except Hopeless as hopeless:
             diagnosis.hopeless = str(hopeless)
             diagnosis.rejected_by.add(plugin.name)
+            measures.ran(plugin.name, PRE_FILTER, UNRESOLVABLE)
             return None
+        if measures.sampled:
+            measures.ran(plugin.name, PRE_FILTER, SUCCESS)
         if found is not None:
             rows = found if rows is None else np.intersect1d(rows, found)
             narrowed_by.append(plugin.name)
@@ -212,11 +242,22 @@ def _candidates(pod: PodFacts, cache: Cache, profile: Profile, diagnosis: Diagno
     return rows
 
 
-def _filtered(pod: PodFacts, cache: Cache, profile: Profile, rows: Rows, diagnosis: Diagnosis | None) -> Rows:
+def _filtered(
+    pod: PodFacts,
+    cache: Cache,
+    profile: Profile,
+    rows: Rows,
+    diagnosis: Diagnosis | None,
+    measures: Measures,
+) -> Rows:
     for plugin in profile.filter:
         if not len(rows):
             break
+        if measures.sampled:
+            measures.mark()
         rejections = plugin.filter(pod, cache, rows)
+        if measures.sampled:
+            measures.ran(plugin.name, FILTER, UNSCHEDULABLE if rejections else SUCCESS)
         if not rejections:
             continue
         out: Mask = np.zeros(len(rows), np.bool_)

@@ -68,6 +68,18 @@ class Aspect(Flag):
     """A pod on it was deleted, requests less, or is no longer nominated to it."""
 
 
+class OwnChange(Flag):
+    """A change of the waiting pod itself."""
+
+    NONE = 0
+    LABELS = auto()
+    TOLERATIONS = auto()
+    SMALLER = auto()
+    """It requests less than before."""
+    OTHER = auto()
+    """Anything else but its status."""
+
+
 class PodEvent(Flag):
     """An event of a bound pod."""
 
@@ -116,6 +128,8 @@ class Plugin:
     """Extension points that may name the plugin although it needs no method there."""
     wakes_on: ClassVar[Aspect] = ~Aspect.NONE
     wakes_on_pods: ClassVar[PodEvent] = ~PodEvent(0)
+    wakes_on_own: ClassVar[OwnChange] = ~OwnChange.NONE
+    """The changes of the waiting pod itself that may help it."""
     wakes_on_objects: ClassVar[frozenset[str]] = frozenset()
     """The kinds of other objects whose changes may help a pod that the plugin rejected."""
 
@@ -152,6 +166,10 @@ class Plugin:
     def unreserve(self, pod: PodFacts, node: str, cache: Cache) -> None:
         """Give back what was reserved, if anything was; called when the pod does not get the node."""
 
+    def takes_time(self, pod: PodFacts, node: str, cache: Cache) -> bool:
+        """Return whether ``pre_bind`` has to wait for something; the pod is then nominated to its node."""
+        return False
+
     async def pre_bind(self, pod: PodFacts, node: str, cache: Cache, client: Client) -> None:
         """Do what must be done before the pod gets its node. What it raises is the reason to try again."""
 
@@ -165,6 +183,10 @@ class Plugin:
     def wakes_for_pod(self, pod: PodFacts, change: PodChange, cache: Cache) -> bool:
         """Return whether a pod this plugin rejected should be tried again after that change (of
         ``wakes_on_pods``)."""
+        return True
+
+    def wakes_for_own(self, before: PodFacts, pod: PodFacts, change: OwnChange, cache: Cache) -> bool:
+        """Return the same for a change of the pod itself (of ``wakes_on_own``)."""
         return True
 
     def wakes_for_object(self, pod: PodFacts, change: ObjectChange, cache: Cache) -> bool:

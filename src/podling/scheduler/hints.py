@@ -18,6 +18,7 @@ from collections.abc import Hashable, Mapping, Sequence
 import numpy as np
 
 from podling.scheduler.cache import Cache
+from podling.scheduler.changes import own_change
 from podling.scheduler.framework import ALL, Aspect, ObjectChange, Plugin, PodChange, PodEvent
 from podling.scheduler.podfacts import PodFacts
 from podling.scheduler.profile import Profile
@@ -207,6 +208,18 @@ class _Questions:
             if aspects & plugin.wakes_on:
                 total += plugin.wakes_for_nodes(pod, rows, self._cache)
         return min(total, ALL)
+
+
+def wakes_for_own(waiting: Waiting, facts: PodFacts, profile: Profile, cache: Cache) -> bool:
+    """Return whether a pod that waits for a change should be tried again since it changed itself."""
+    change = own_change(waiting.facts, facts)
+    if not waiting.rejected_by:
+        return bool(change)
+    plugins = (profile.by_name[name] for name in sorted(waiting.rejected_by))
+    return any(
+        plugin.wakes_on_own & change and plugin.wakes_for_own(waiting.facts, facts, change, cache)
+        for plugin in plugins
+    )
 
 
 def wakes_for_object(plugin: Plugin, pod: PodFacts, change: ObjectChange, cache: Cache) -> bool:

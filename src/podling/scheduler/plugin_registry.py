@@ -9,6 +9,7 @@ from __future__ import annotations
 from importlib.metadata import EntryPoint, entry_points
 
 from podling.scheduler.binding.default_binder import DefaultBinder
+from podling.scheduler.binding.volume_binder import VolumeBinding
 from podling.scheduler.framework import Plugin
 from podling.scheduler.plugins.balanced_allocation import NodeResourcesBalancedAllocation
 from podling.scheduler.plugins.default_preemption import DefaultPreemption
@@ -24,7 +25,6 @@ from podling.scheduler.plugins.pod_topology_spread import PodTopologySpread
 from podling.scheduler.plugins.priority_sort import PrioritySort
 from podling.scheduler.plugins.scheduling_gates import SchedulingGates
 from podling.scheduler.plugins.taint_toleration import TaintToleration
-from podling.scheduler.plugins.volume_binding import VolumeBinding
 from podling.scheduler.plugins.volume_restrictions import VolumeRestrictions
 from podling.scheduler.plugins.volume_zone import VolumeZone
 

@@ -6,7 +6,7 @@ and terms, so a selector is evaluated once per group instead of once per pod.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 import msgspec
 import numpy as np
@@ -73,7 +73,7 @@ class PodGroups:
     def all(self) -> Iterable[PodGroup]:
         return self._groups.values()
 
-    def with_affinity(self) -> Iterable[PodGroup]:
+    def with_affinity(self) -> Collection[PodGroup]:
         """Return the groups whose pods have an opinion on their neighbours."""
         return self._with_affinity.values()
 

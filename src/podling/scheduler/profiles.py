@@ -168,7 +168,7 @@ def _weighted(scoring: Sequence[Plugin], plugins: Plugins) -> tuple[Scorer, ...]
     entries: tuple[PluginEntry, ...] = (*plugins.score.enabled, *plugins.multi_point.enabled)
     for entry in entries:
         weights.setdefault(entry.name, entry.weight or 1)
-    found = tuple(Scorer(each, weights[each.name]) for each in scoring)
+    found = tuple(Scorer(each, weights[each.name]) for each in scoring if _overrides(type(each), "score"))
     if sum(each.weight for each in found) * _NODE_SCORE_MAX > TOTAL_SCORE_MAX:
         raise PluginRefused("total score of Score plugins could overflow")
     return found

@@ -146,6 +146,10 @@ class SchedulingQueue:
         found = self._places.get(uid)
         return found[0] if found else None
 
+    def stuck(self, uid: str) -> Waiting | None:
+        """Return the pod if it waits for a change."""
+        return self._stuck.get(uid)
+
     def pods(self) -> Iterator[PodFacts]:
         """Return every pod that waits, in no particular order of merit."""
         return (waiting.facts for _, waiting in self._places.values())

@@ -29,10 +29,10 @@ from podling.machinery.pods import is_terminal
 from podling.scheduler import messages
 from podling.scheduler.binding.binding_cycle import BindingCycle, BindingFailed
 from podling.scheduler.cache import Cache
-from podling.scheduler.changes import counts_differently, may_fit_now, node_aspects, placed_pod_event
+from podling.scheduler.changes import counts_differently, node_aspects, placed_pod_event
 from podling.scheduler.decide import SUCCESS, Diagnosis, decide
 from podling.scheduler.framework import Aspect, ObjectChange, PodEvent
-from podling.scheduler.hints import Changes, wakes_for_object
+from podling.scheduler.hints import Changes, wakes_for_object, wakes_for_own
 from podling.scheduler.metrics import ERROR, POST_FILTER, SchedulerMetrics
 from podling.scheduler.metrics import UNSCHEDULABLE as NOT_SCHEDULED
 from podling.scheduler.nominations import Nominations
@@ -134,7 +134,7 @@ class SchedulingLoop:
         started = self.metrics.begin(profile.name)
         try:
             nominated = list(self._nominations.in_cache(self.cache))
-            outcome = decide(pod, self.cache, profile, nominated, ids.choice, self.metrics.ended, self._start)
+            outcome = decide(pod, self.cache, profile, nominated, ids.choice, self.metrics, self._start)
             self._start = (self._start + outcome.examined) % max(len(self.cache.rows), 1)
             if isinstance(outcome, Diagnosis):
                 self._turn_away(waiting, outcome, self._post_filter(pod, profile, outcome), started)
@@ -157,6 +157,8 @@ class SchedulingLoop:
             self._turn_away(waiting, refused, Refusal(""), started)
             return
         self._end_nomination(pod.uid, placed_on=node)
+        if self._binding.takes_time(profile, pod, node):
+            self._reporter.report(key_of(pod.pod), Report(pod.uid, nominated=node))
         work = partial(self._bind, waiting, profile, node, started)
         self._supervisor.run_once("scheduler/bind", work, f"{pod.namespace}/{pod.name}")
 
@@ -325,7 +327,7 @@ class SchedulingLoop:
         elif pod.spec.node_name:
             self._pod_placed(pod)
         elif pod.spec.scheduler_name in self.profiles:
-            self._pod_pending(pod, matters=True)
+            self._pod_pending(pod)
 
     def _pod_updated(self, old: Pod, new: Pod) -> None:
         if is_terminal(new) or new.spec.node_name:
@@ -333,15 +335,17 @@ class SchedulingLoop:
         elif new.spec.scheduler_name in self.profiles:
             if old.status.nominated_node_name and not new.status.nominated_node_name:
                 self._end_nomination(new.metadata.uid or "")
-            self._pod_pending(new, matters=may_fit_now(old, new))
+            self._pod_pending(new)
 
-    def _pod_pending(self, pod: Pod, *, matters: bool) -> None:
+    def _pod_pending(self, pod: Pod) -> None:
         uid = pod.metadata.uid or ""
         if self.cache.pod(uid) is not None:
             return  # being bound: the outcome decides
         facts = facts_of(pod)
         if pod.status.nominated_node_name:
             self._nominations.add(facts, pod.status.nominated_node_name)
+        waiting = self.queue.stuck(uid)
+        matters = waiting is None or wakes_for_own(waiting, facts, self._profile_of(facts), self.cache)
         self.queue.update(facts, clock.monotonic(), matters=matters)
         self._wake.set()
 

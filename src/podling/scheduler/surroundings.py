@@ -13,7 +13,7 @@ from podling.api.core_v1 import (
     ReplicationController,
     Service,
 )
-from podling.api.storage_v1 import CSINode, StorageClass, VolumeAttachment
+from podling.api.storage_v1 import CSIDriver, CSINode, CSIStorageCapacity, StorageClass, VolumeAttachment
 from podling.client.base import ApiObject
 from podling.client.informer import Informer
 from podling.client.informer_factory import InformerFactory
@@ -41,11 +41,15 @@ class Surroundings:
         self._claims = informers.informer(PersistentVolumeClaim)
         self._volumes = informers.informer(PersistentVolume)
         self._classes = informers.informer(StorageClass)
-        self._follow(self._claims, cache.claims, _claim_key)
+        self._follow(self._claims, cache.claims, _namespaced)
         self._follow(self._volumes, cache.volumes, _name)
         self._csi_nodes = informers.informer(CSINode)
         self._attachments = informers.informer(VolumeAttachment)
         self._follow(self._classes, cache.storage_classes, _name)
+        self._csi_drivers = informers.informer(CSIDriver)
+        self._capacities = informers.informer(CSIStorageCapacity)
+        self._follow(self._csi_drivers, cache.csi_drivers, _name)
+        self._follow(self._capacities, cache.capacities, _namespaced)
         self._follow(self._csi_nodes, cache.csi_nodes, _name)
         self._follow(self._attachments, cache.attachments, _name)
         self._namespaces = informers.informer(Namespace)
@@ -65,6 +69,8 @@ class Surroundings:
         await self._volumes.synced()
         await self._classes.synced()
         await self._csi_nodes.synced()
+        await self._csi_drivers.synced()
+        await self._capacities.synced()
         await self._attachments.synced()
         await self._namespaces.synced()
         await self._services.synced()
@@ -125,5 +131,5 @@ def _name(obj: ApiObject) -> str:
     return obj.metadata.name or ""
 
 
-def _claim_key(obj: ApiObject) -> tuple[str, str]:
+def _namespaced(obj: ApiObject) -> tuple[str, str]:
     return obj.metadata.namespace or "", obj.metadata.name or ""

@@ -15,9 +15,10 @@ from podling.api.core_v1 import (
     Pod,
     ResourceRequirements,
 )
-from podling.scheduler.changes import counts_differently, may_fit_now, node_aspects, placed_pod_event
-from podling.scheduler.framework import Aspect, PodEvent
-from tests.unit.scheduler.scheduling import facts, node, pod, taint
+from podling.scheduler.changes import counts_differently, node_aspects, own_change, placed_pod_event
+from podling.scheduler.framework import Aspect, OwnChange, PodEvent
+from podling.scheduler.podfacts import facts_of
+from tests.unit.scheduler.scheduling import facts, node, pod, taint, toleration
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
@@ -93,13 +94,17 @@ def test_change_of_placed_pod_yields_event(old: Any, new: Any, event: PodEvent) 
 
 
 @pytest.mark.parametrize(
-    ("new", "matters"),
+    ("new", "change"),
     [
-        (changed(BOUND, "status", phase="Pending"), False),
-        (changed(BOUND, "metadata", resource_version="7"), False),
-        (changed(BOUND, "metadata", labels={"a": "b"}), True),
-        (changed(BOUND, "spec", node_selector={"a": "b"}), True),
+        (changed(BOUND, "status", phase="Pending"), OwnChange.NONE),
+        (changed(BOUND, "metadata", resource_version="7"), OwnChange.NONE),
+        (changed(BOUND, "metadata", labels={"a": "b"}), OwnChange.LABELS),
+        (changed(BOUND, "metadata", annotations={"a": "b"}), OwnChange.OTHER),
+        (changed(BOUND, "spec", node_selector={"a": "b"}), OwnChange.OTHER),
+        (changed(BOUND, "spec", tolerations=(toleration("k"),)), OwnChange.TOLERATIONS),
+        (changed(BOUND, "spec", containers=pod(cpu="1").spec.containers), OwnChange.SMALLER),
+        (changed(BOUND, "spec", containers=pod(cpu="3").spec.containers), OwnChange.OTHER),
     ],
 )
-def test_changed_pending_pod_may_fit_now(new: Pod, matters: bool) -> None:
-    assert may_fit_now(BOUND, new) is matters
+def test_change_of_pending_pod_is_classified(new: Pod, change: OwnChange) -> None:
+    assert own_change(facts_of(BOUND), facts_of(new)) == change

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from typing import Any
 
 import pytest
+from msgspec import structs
 
 from podling.api.core_v1 import ContainerPort, TopologySpreadConstraint
 from podling.api.meta_v1 import LabelSelector
 from podling.scheduler.cache import Cache
 from podling.scheduler.framework import Aspect, PodEvent
-from podling.scheduler.hints import Changes
+from podling.scheduler.hints import Changes, wakes_for_own
 from podling.scheduler.podfacts import PodFacts
-from podling.scheduler.queue import Place, SchedulingQueue
+from podling.scheduler.queue import Place, SchedulingQueue, Waiting
 from tests.unit.scheduler.scheduling import (
     DEFAULT_PROFILE,
     affinity,
@@ -23,6 +25,7 @@ from tests.unit.scheduler.scheduling import (
     near,
     node,
     taint,
+    toleration,
 )
 
 DB = {"app": "db"}
@@ -234,3 +237,47 @@ def test_partly_freed_node_wakes_pod_that_may_preempt(one: PodFacts, wakes: bool
     changes.pod(PodEvent.DELETED, facts(cpu="2", priority=100), "n")
     queue = waiting(one, rejected_by=["NodeResourcesFit"])
     assert woken(changes, queue) == ([one.uid] if wakes else [])
+
+
+SPREAD = TopologySpreadConstraint(
+    topology_key="zone",
+    max_skew=1,
+    when_unsatisfiable="DoNotSchedule",
+    label_selector=LabelSelector(match_labels=DB),
+)
+
+
+@pytest.mark.parametrize(
+    ("plugin", "before", "after", "helps"),
+    [
+        ("TaintToleration", {}, {"tolerations": (toleration("k"),)}, True),
+        ("NodeUnschedulable", {}, {"tolerations": (toleration("k"),)}, True),
+        ("NodeResourcesFit", {}, {"tolerations": (toleration("k"),)}, False),
+        ("NodeResourcesFit", {"cpu": "2"}, {"cpu": "1"}, True),
+        ("NodeResourcesFit", {"cpu": "1"}, {"cpu": "2"}, False),
+        ("NodeAffinity", {}, {"labels": DB}, False),
+        ("InterPodAffinity", {}, {"labels": DB}, True),
+        ("PodTopologySpread", {}, {"labels": DB}, True),
+        ("PodTopologySpread", {}, {"labels": {"app": "web"}}, False),
+        ("PodTopologySpread", {}, {"tolerations": (toleration("k"),)}, False),
+        ("VolumeBinding", {}, {"labels": DB}, False),
+        ("", {}, {"labels": DB}, True),
+        ("", {}, {}, False),
+    ],
+)
+def test_changed_pod_is_tried_again_if_its_plugins_care(
+    plugin: str, before: dict[str, Any], after: dict[str, Any], helps: bool
+) -> None:
+    names = frozenset({plugin}) if plugin else frozenset()
+    old = facts("p", topology_spread_constraints=(SPREAD,), **before)
+    new = facts("p", topology_spread_constraints=(SPREAD,), **after)
+    waits = Waiting(old, 0.0, rejected_by=names)
+    assert wakes_for_own(waits, new, DEFAULT_PROFILE, cache_of()) is helps
+
+
+def test_tolerations_matter_to_spreading_that_honors_taints() -> None:
+    honoring = structs.replace(SPREAD, node_taints_policy="Honor")
+    old = facts("p", topology_spread_constraints=(honoring,))
+    new = facts("p", topology_spread_constraints=(honoring,), tolerations=(toleration("k"),))
+    waits = Waiting(old, 0.0, rejected_by=frozenset({"PodTopologySpread"}))
+    assert wakes_for_own(waits, new, DEFAULT_PROFILE, cache_of())

@@ -51,10 +51,24 @@ async def test_placed_pod_is_counted_once_everywhere(cluster: ControlPlane, at_w
     assert samples(at_work, "pod_scheduling_sli_duration_seconds_count") == {("1",): 1}
     assert samples(at_work, "queue_incoming_pods_total") == {("active", "UnscheduledPodAdd"): 1}
     assert samples(at_work, "framework_extension_point_duration_seconds_count") == {
-        (point, "Success", PROFILE): 1 for point in ("PreFilter", "Filter", "Score", "Bind")
+        (point, "Success", PROFILE): 1 for point in ("PreFilter", "Filter", "Score", "PreBind", "Bind")
     }
     assert samples(at_work, "cache_size") == {("nodes",): 2, ("pods",): 1, ("assumed_pods",): 0}
     assert samples(at_work, "preemption_attempts_total") == {(): 0}
+
+
+async def test_single_plugins_are_measured_in_each_tenth_attempt(
+    cluster: ControlPlane, at_work: Scheduler
+) -> None:
+    await join(cluster, scheduling.node("n"))
+    await join(cluster, scheduling.node("m"))
+    for number in range(19):
+        await cluster.client.create(pod(f"p{number}", cpu="1m"))
+    await cluster.advance(seconds=1)
+    found = samples(at_work, "plugin_execution_duration_seconds_count")
+    assert found["NodeResourcesFit", "Filter", "Success"] == 1
+    assert found["NodeResourcesFit", "Score", "Success"] == 1
+    assert found["NodeAffinity", "PreFilter", "Success"] == 1
 
 
 async def test_pod_without_node_is_counted_as_unschedulable(

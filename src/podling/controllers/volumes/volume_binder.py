@@ -178,7 +178,10 @@ class VolumeBinderController(Controller):
         return await self.client.update(structs.replace(claim, metadata=metadata))
 
     def _node_of(self, claim: PersistentVolumeClaim) -> Node | None:
-        """Return the node of the first pod that uses the claim and has one."""
+        """Return the node that the scheduler chose, or that of the first placed pod that uses the claim."""
+        selected = self._nodes.get(Key("", claim.metadata.annotations.get(rules.SELECTED_NODE, "")))
+        if selected is not None:
+            return selected
         key = f"{claim.metadata.namespace}/{claim.metadata.name}"
         names = (pod.spec.node_name for pod in self._pods.by_index(BY_CLAIM, key) if pod.spec.node_name)
         return next((node for name in names if (node := self._nodes.get(Key("", name))) is not None), None)

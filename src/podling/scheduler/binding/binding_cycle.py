@@ -50,6 +50,10 @@ class BindingCycle:
         for plugin in reversed(profile.reserve):
             plugin.unreserve(pod, node, self._cache)
 
+    def takes_time(self, profile: Profile, pod: PodFacts, node: str) -> bool:
+        """Return whether the pod will be bound some time later only."""
+        return any(plugin.takes_time(pod, node, self._cache) for plugin in profile.pre_bind)
+
     async def run(self, profile: Profile, pod: PodFacts, node: str) -> None:
         """Do what must come before, then bind the pod. Raises ``BindingFailed``."""
         if profile.pre_bind:

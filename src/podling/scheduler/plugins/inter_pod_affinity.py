@@ -22,6 +22,7 @@ from podling.scheduler.framework import (
     ALL,
     SCORE_MAX,
     Aspect,
+    OwnChange,
     Plugin,
     PodChange,
     PodEvent,
@@ -30,7 +31,7 @@ from podling.scheduler.framework import (
     Scores,
 )
 from podling.scheduler.labelcolumns import ABSENT, Mask, Rows
-from podling.scheduler.podfacts import PodFacts
+from podling.scheduler.podfacts import NO_AFFINITIES, PodFacts
 from podling.scheduler.podgroups import PodGroup, counts_per_row
 from podling.scheduler.terms import Term
 
@@ -60,6 +61,7 @@ class InterPodAffinity(Plugin):
     arguments = InterPodAffinityArgs
     also_at = frozenset({"pre_filter", "pre_score"})
     wakes_on = Aspect.ADDED | Aspect.LABELS | Aspect.REMOVED
+    wakes_on_own = OwnChange.LABELS
     wakes_on_pods = PodEvent.ADDED | PodEvent.LABELS | PodEvent.DELETED
 
     def __init__(self, args: InterPodAffinityArgs | None = None) -> None:
@@ -67,6 +69,8 @@ class InterPodAffinity(Plugin):
         self._neighbours = Prepared(_neighbours)
 
     def filter(self, pod: PodFacts, cache: Cache, rows: Rows) -> Sequence[Rejected]:
+        if pod.affinities is NO_AFFINITIES and not cache.groups.with_affinity():
+            return ()
         there, found = self._neighbours.of(pod, cache), []
         if there.wanted:
             missing = ~_affinity_satisfied(there, cache, rows)
@@ -78,6 +82,8 @@ class InterPodAffinity(Plugin):
         return _first_reason_only(found)
 
     def score(self, pod: PodFacts, cache: Cache, rows: Rows) -> Scores | None:
+        if pod.affinities is NO_AFFINITIES and not cache.groups.with_affinity():
+            return None
         own = pod.affinities.preferred or pod.affinities.preferred_anti
         if self.args.ignore_preferred_terms_of_existing_pods and not own:
             return None

@@ -21,7 +21,16 @@ from podling.machinery.selectors import (
 )
 from podling.scheduler.cache import Cache
 from podling.scheduler.configuration.plugin_args import NodeAffinityArgs
-from podling.scheduler.framework import Aspect, Hopeless, Plugin, PodEvent, Rejected, Scores, normalised
+from podling.scheduler.framework import (
+    Aspect,
+    Hopeless,
+    OwnChange,
+    Plugin,
+    PodEvent,
+    Rejected,
+    Scores,
+    normalised,
+)
 from podling.scheduler.labelcolumns import Mask, Rows
 from podling.scheduler.podfacts import PodFacts
 
@@ -35,6 +44,7 @@ class NodeAffinity(Plugin):
     arguments = NodeAffinityArgs
     also_at = frozenset({"pre_score"})
     wakes_on = Aspect.ADDED | Aspect.LABELS
+    wakes_on_own = OwnChange.NONE
     wakes_on_pods = PodEvent(0)
 
     def __init__(self, args: NodeAffinityArgs | None = None) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from podling.scheduler.cache import Cache
-from podling.scheduler.framework import Aspect, Plugin, PodEvent, Rejected
+from podling.scheduler.framework import Aspect, OwnChange, Plugin, PodEvent, Rejected
 from podling.scheduler.labelcolumns import Rows
 from podling.scheduler.podfacts import PodFacts
 
@@ -15,6 +15,7 @@ REASON = "node(s) didn't match the requested node name"
 class NodeName(Plugin):
     name = "NodeName"
     wakes_on = Aspect.ADDED
+    wakes_on_own = OwnChange.NONE
     wakes_on_pods = PodEvent(0)
 
     def filter(self, pod: PodFacts, cache: Cache, rows: Rows) -> Sequence[Rejected]:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from podling.scheduler.cache import Cache
-from podling.scheduler.framework import Aspect, Plugin, PodEvent, Rejected
+from podling.scheduler.framework import Aspect, OwnChange, Plugin, PodEvent, Rejected
 from podling.scheduler.labelcolumns import Rows
 from podling.scheduler.podfacts import PodFacts
 
@@ -18,6 +18,7 @@ class NodePorts(Plugin):
     name = "NodePorts"
     also_at = frozenset({"pre_filter"})
     wakes_on = Aspect.ADDED | Aspect.ROOM
+    wakes_on_own = OwnChange.NONE
     wakes_on_pods = PodEvent(0)
 
     def filter(self, pod: PodFacts, cache: Cache, rows: Rows) -> Sequence[Rejected]:

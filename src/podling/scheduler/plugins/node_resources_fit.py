@@ -14,7 +14,7 @@ from podling.scheduler.cache import Cache
 from podling.scheduler.columns import PODS
 from podling.scheduler.configuration.plugin_args import NodeResourcesFitArgs, default_args
 from podling.scheduler.configuration.validation import is_extended_resource
-from podling.scheduler.framework import Aspect, Plugin, PodEvent, Rejected, Scores
+from podling.scheduler.framework import Aspect, OwnChange, Plugin, PodEvent, Rejected, Scores
 from podling.scheduler.labelcolumns import Rows
 from podling.scheduler.plugins.resource_shares import shares, strategy_of
 from podling.scheduler.podfacts import PodFacts
@@ -27,6 +27,7 @@ class NodeResourcesFit(Plugin):
     arguments = NodeResourcesFitArgs
     also_at = frozenset({"pre_filter", "pre_score"})
     wakes_on = Aspect.ADDED | Aspect.ALLOCATABLE | Aspect.ROOM
+    wakes_on_own = OwnChange.SMALLER
     wakes_on_pods = PodEvent(0)
 
     def __init__(self, args: NodeResourcesFitArgs | None = None) -> None:

@@ -10,11 +10,21 @@ from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
+from msgspec import Struct
 
 from podling.api.core_v1 import PersistentVolumeClaim
 from podling.machinery.storage_classes import class_of
 from podling.scheduler.cache import Cache
-from podling.scheduler.framework import Aspect, ObjectChange, Plugin, PodChange, PodEvent, Rejected
+from podling.scheduler.framework import (
+    Aspect,
+    ObjectChange,
+    OwnChange,
+    Plugin,
+    PodChange,
+    PodEvent,
+    Prepared,
+    Rejected,
+)
 from podling.scheduler.labelcolumns import Rows
 from podling.scheduler.podfacts import PodFacts
 from podling.scheduler.volume_facts import uses_claim
@@ -25,21 +35,33 @@ Handles = set[tuple[str, str]]
 """Volumes, by driver and handle."""
 
 
+class _Demand(Struct, frozen=True):
+    """The volumes that a pod wants, those attached to nodes, and the limits of rows by driver."""
+
+    wanted: Handles
+    attached: dict[str, Handles]
+    limits: dict[int, dict[str, int]]
+
+
 class NodeVolumeLimits(Plugin):
     name = "NodeVolumeLimits"
     also_at = frozenset({"pre_filter"})
     wakes_on = Aspect.ADDED
+    wakes_on_own = OwnChange.NONE
     wakes_on_pods = PodEvent.DELETED
     wakes_on_objects = frozenset({"CSINode", "PersistentVolumeClaim", "VolumeAttachment"})
+
+    def __init__(self, args: None = None) -> None:
+        super().__init__(args)
+        self._demands = Prepared(_demand)
 
     def filter(self, pod: PodFacts, cache: Cache, rows: Rows) -> Sequence[Rejected]:
         if not pod.claims or not cache.csi_nodes:
             return ()
-        wanted = _handles(pod, cache)
-        if not wanted:
+        demand = self._demands.of(pod, cache)
+        if not demand.wanted or not demand.limits:
             return ()
-        attachments = _attachments(cache)
-        full = [_is_full(int(row), wanted, attachments, cache) for row in rows]
+        full = [row in demand.limits and _is_full(row, demand, cache) for row in rows.tolist()]
         return (Rejected(REASON, np.array(full, np.bool_)),)
 
     def wakes_for_pod(self, pod: PodFacts, change: PodChange, cache: Cache) -> bool:
@@ -66,20 +88,28 @@ def limits_of(csi_node: object) -> dict[str, int]:
     return {name: limit.count for name, limit in counted if limit is not None and limit.count is not None}
 
 
-def _is_full(row: int, wanted: Handles, attachments: dict[str, Handles], cache: Cache) -> bool:
+def _demand(pod: PodFacts, cache: Cache) -> _Demand:
+    wanted = _handles(pod, cache)
+    drivers = {driver for driver, _ in wanted}
+    limits: dict[int, dict[str, int]] = {}
+    for name, each in cache.csi_nodes.items():
+        row, found = cache.row_of(name), limits_of(each)
+        if row is not None and not drivers.isdisjoint(found):
+            limits[row] = found
+    return _Demand(wanted, _attachments(cache), limits)
+
+
+def _is_full(row: int, demand: _Demand, cache: Cache) -> bool:
     """Return whether the node cannot take the volumes that are not there yet."""
-    name = cache.name_of(row)
-    limits = limits_of(cache.csi_nodes.get(name))
-    if not limits:
-        return False
+    name, limits = cache.name_of(row), demand.limits[row]
     there: Handles = set()
     for other in cache.pods_on(row):
         if other.claims:
             there |= _handles(other, cache)
-    new = Counter(driver for driver, _ in wanted - there)
+    new = Counter(driver for driver, _ in demand.wanted - there)
     if not new:
         return False
-    counts = Counter(driver for driver, _ in there | attachments.get(name, set()))
+    counts = Counter(driver for driver, _ in there | demand.attached.get(name, set()))
     return any(driver in limits and counts[driver] + more > limits[driver] for driver, more in new.items())
 
 

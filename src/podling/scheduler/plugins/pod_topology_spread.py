@@ -24,6 +24,7 @@ from podling.scheduler.framework import (
     ALL,
     SCORE_MAX,
     Aspect,
+    OwnChange,
     Plugin,
     PodChange,
     PodEvent,
@@ -77,23 +78,29 @@ class PodTopologySpread(Plugin):
     arguments = PodTopologySpreadArgs
     also_at = frozenset({"pre_filter", "pre_score"})
     wakes_on = Aspect.ADDED | Aspect.LABELS | Aspect.TAINTS | Aspect.REMOVED
+    wakes_on_own = OwnChange.LABELS | OwnChange.TOLERATIONS
     wakes_on_pods = PodEvent.ADDED | PodEvent.LABELS | PodEvent.DELETED
 
     def __init__(self, args: PodTopologySpreadArgs | None = None) -> None:
         super().__init__(args or default_args(self.name))
         self._by_system = self.args.defaulting_type == SYSTEM_DEFAULTING
         self._defaults = SYSTEM_CONSTRAINTS if self._by_system else self.args.default_constraints
+        self._may_reject = any(each.when_unsatisfiable == DO_NOT_SCHEDULE for each in self._defaults)
         self._skews = Prepared(self._count)
 
     def filter(self, pod: PodFacts, cache: Cache, rows: Rows) -> Sequence[Rejected]:
+        if not pod.spec.topology_spread_constraints and not self._may_reject:
+            return ()
         skews = self._skews.of(pod, cache)
         if not skews:
             return ()
-        missing = ~_has_all_keys([skew.constraint for skew in skews], cache, rows)
-        skewed = np.zeros(len(rows), np.bool_)
+        skewed, missing = np.zeros(len(rows), np.bool_), np.zeros(len(rows), np.bool_)
         for skew in skews:
-            skewed |= looked_up(skew.totals, skew.constraint.topology_key, cache, rows) > skew.most
-        skewed &= ~missing
+            # The first constraint that a node violates gives the reason.
+            key, open_rows = skew.constraint.topology_key, ~(skewed | missing)
+            absent = cache.labels.codes(key, rows) == ABSENT
+            missing |= open_rows & absent
+            skewed |= open_rows & ~absent & (looked_up(skew.totals, key, cache, rows) > skew.most)
         found = (Rejected(REASON, skewed), Rejected(MISSING_LABEL, missing, unresolvable=True))
         return tuple(rejected for rejected in found if rejected.where.any())
 
@@ -125,9 +132,20 @@ class PodTopologySpread(Plugin):
         constraints = self._constraints(pod, cache, DO_NOT_SCHEDULE)
         return any(each.selector.matches(labels) for each in constraints)
 
+    def wakes_for_own(self, before: PodFacts, pod: PodFacts, change: OwnChange, cache: Cache) -> bool:
+        """When other constraints count the pod, or other taints matter to them."""
+        constraints = self._constraints(pod, cache, DO_NOT_SCHEDULE)
+        if OwnChange.TOLERATIONS in change and any(each.honor_taints for each in constraints):
+            return True
+        return any(
+            each.selector.matches(before.labels) != each.selector.matches(pod.labels) for each in constraints
+        )
+
     def _count(self, pod: PodFacts, cache: Cache) -> tuple[_Skew, ...]:
         """Return the pods of each domain, for the constraints that may reject nodes."""
         constraints = self._constraints(pod, cache, DO_NOT_SCHEDULE)
+        if not constraints:
+            return ()
         everything = _has_all_keys(constraints, cache, cache.rows)
         return tuple(
             _skew(each, pod, cache, cache.rows[everything & _included(each, pod, cache, cache.rows)])
@@ -184,6 +202,9 @@ def _included(constraint: _Constraint, pod: PodFacts, cache: Cache, rows: Rows) 
 
 
 def _counts(constraint: _Constraint, pod: PodFacts, cache: Cache) -> Counts:
+    """Return the pods of each row that count; an empty selector counts none (``countPodsMatchSelector``)."""
+    if constraint.selector.empty:
+        return np.zeros(cache.capacity, np.int64)
     groups = [
         group
         for group in cache.groups.in_namespace(pod.namespace)

@@ -12,7 +12,7 @@ import numpy as np
 from podling.api.core_v1 import Toleration
 from podling.machinery.tolerations import covers
 from podling.scheduler.cache import Cache, NodeTaint
-from podling.scheduler.framework import Aspect, Plugin, PodEvent, Rejected, Scores, normalised
+from podling.scheduler.framework import Aspect, OwnChange, Plugin, PodEvent, Rejected, Scores, normalised
 from podling.scheduler.labelcolumns import Rows
 from podling.scheduler.podfacts import PodFacts
 
@@ -25,6 +25,7 @@ class TaintToleration(Plugin):
     name = "TaintToleration"
     also_at = frozenset({"pre_score"})
     wakes_on = Aspect.ADDED | Aspect.TAINTS
+    wakes_on_own = OwnChange.TOLERATIONS
     wakes_on_pods = PodEvent(0)
 
     def filter(self, pod: PodFacts, cache: Cache, rows: Rows) -> Sequence[Rejected]:

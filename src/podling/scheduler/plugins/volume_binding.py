@@ -1,63 +1,143 @@
-"""VolumeBinding: a pod waits for its claims, and goes where their volumes can be reached.
+"""VolumeBinding: a pod waits for its claims, and goes where their volumes are or can be.
 
-A claim of a class with ``WaitForFirstConsumer`` needs no volume yet: the node must have one that fits,
-unless the class has a provisioner. The binder of volumes chooses after the pod is bound. Kubernetes'
-scheduler chooses itself; so here two pods at the same time may go to a node with one volume, where one of
-them then waits.
+A claim of a class with ``WaitForFirstConsumer`` gets its volume with the pod's node: the smallest free
+volume that the node reaches, or a new one by the class's provisioner. Volumes that are promised to other
+claims since their pods were placed count as taken. ``binding.volume_binder`` writes what was chosen.
 
 Upstream: ``pkg/scheduler/framework/plugins/volumebinding``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
+from msgspec import Struct
 
 from podling.api.core_v1 import NodeSelector, PersistentVolume, PersistentVolumeClaim
+from podling.api.storage_v1 import CSIStorageCapacity, StorageClass
 from podling.machinery.quantity import parse
-from podling.machinery.selectors import SelectorError, from_label_selector
+from podling.machinery.requirements import Operator, Requirement
 from podling.machinery.storage_classes import class_of
 from podling.scheduler.cache import Cache
-from podling.scheduler.framework import Aspect, Hopeless, Plugin, PodEvent, Rejected
+from podling.scheduler.configuration.plugin_args import VolumeBindingArgs, default_args
+from podling.scheduler.framework import (
+    Aspect,
+    Hopeless,
+    ObjectChange,
+    OwnChange,
+    Plugin,
+    PodEvent,
+    Rejected,
+    one_row,
+)
 from podling.scheduler.labelcolumns import Mask, Rows
 from podling.scheduler.plugins.node_affinity import selector_match
 from podling.scheduler.podfacts import PodFacts
-from podling.scheduler.volume_facts import claims_of
+from podling.scheduler.terms import selector_of
+from podling.scheduler.volume_facts import claims_of, uses_claim
+from podling.scheduler.volume_plans import VolumePlan, fits, is_bound, key_of_claim, size_of, storage
 
 CONFLICT = "node(s) didn't match PersistentVolume's node affinity"
 NO_VOLUME = "node(s) didn't find available persistent volumes to bind"
+NO_SPACE = "node(s) did not have enough free storage"
 GONE = "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)"
 UNBOUND = "pod has unbound immediate PersistentVolumeClaims"
-BIND_COMPLETED = "pv.kubernetes.io/bind-completed"
 NO_PROVISIONER = "kubernetes.io/no-provisioner"
+SELECTED_NODE = "volume.kubernetes.io/selected-node"
 
 
-class VolumeBinding(Plugin):
+class _Choice(Struct):
+    """The volumes that rows have for the claims of a pod, in the order of the claims."""
+
+    volumes: list[tuple[PersistentVolumeClaim, list[PersistentVolume], Mask]]
+    """For each claim the volumes in question and, by volume and row, the chosen one."""
+    provisioned: list[tuple[PersistentVolumeClaim, Mask]]
+    """The claims for which rows get a new volume."""
+    refused: dict[str, Mask]
+    """The rejected rows by reason."""
+
+    def refuse(self, reason: str, where: Mask) -> None:
+        if where.any():
+            before = self.refused.get(reason)
+            self.refused[reason] = where if before is None else before | where
+
+
+class VolumeRules(Plugin):
+    """The decisions of the plugin ``VolumeBinding``."""
+
     name = "VolumeBinding"
-    wakes_on_objects = frozenset({"PersistentVolumeClaim", "PersistentVolume", "StorageClass"})
+    arguments = VolumeBindingArgs
+    also_at = frozenset({"pre_score", "score"})  # scores by capacity are off in Kubernetes, too
     wakes_on = Aspect.ADDED | Aspect.LABELS
+    wakes_on_own = OwnChange.NONE
     wakes_on_pods = PodEvent(0)
+    wakes_on_objects = frozenset(
+        {
+            "CSIDriver",
+            "CSINode",
+            "CSIStorageCapacity",
+            "PersistentVolume",
+            "PersistentVolumeClaim",
+            "StorageClass",
+        }
+    )
+
+    def __init__(self, args: VolumeBindingArgs | None = None) -> None:
+        super().__init__(args or default_args(self.name))
 
     def candidates(self, pod: PodFacts, cache: Cache) -> Rows | None:
         unbound = False
-        for name, ephemeral in claims_of(pod.pod):
+        for name, ephemeral in claims_of(pod.pod) if pod.claims else ():
             claim = cache.claims.get((pod.namespace, name))
             _check(pod, name, claim, ephemeral=ephemeral)
-            unbound |= claim is not None and not _is_bound(claim) and not _waits_for_consumer(claim, cache)
+            unbound |= claim is not None and not is_bound(claim) and not _waits_for_consumer(claim, cache)
         if unbound:
             raise Hopeless(UNBOUND)
         return None
 
     def filter(self, pod: PodFacts, cache: Cache, rows: Rows) -> Sequence[Rejected]:
-        rejected = []
-        for name, _ in claims_of(pod.pod):
-            claim = cache.claims.get((pod.namespace, name))
-            if claim is not None:
-                reason, where = _judge(claim, cache, rows)
-                if where.any():
-                    rejected.append(Rejected(reason, where, unresolvable=True))
-        return rejected
+        if not pod.claims:
+            return ()
+        refused = _choose(pod, cache, rows).refused
+        return [Rejected(reason, where, unresolvable=True) for reason, where in refused.items()]
+
+    def reserve(self, pod: PodFacts, node: str, cache: Cache) -> None:
+        row = cache.row_of(node)
+        if not pod.claims or row is None:
+            return
+        choice = _choose(pod, cache, one_row(row))
+        static = tuple(
+            (claim, volumes[int(chosen[:, 0].argmax())])
+            for claim, volumes, chosen in choice.volumes
+            if chosen.any()
+        )
+        provisioned = tuple(claim for claim, where in choice.provisioned if where.any())
+        if static or provisioned:
+            cache.volume_plans.put(pod.uid, VolumePlan(node, static, provisioned))
+
+    def unreserve(self, pod: PodFacts, node: str, cache: Cache) -> None:
+        cache.volume_plans.drop(pod.uid)
+
+    def wakes_for_object(self, pod: PodFacts, change: ObjectChange, cache: Cache) -> bool:
+        """When a claim of the pod, or what volumes there are or can be, changes."""
+        new, old = change.new, change.old
+        if new is None:
+            return False
+        match change.kind:
+            case "PersistentVolumeClaim":
+                return uses_claim(pod.pod, new.metadata.namespace, new.metadata.name)
+            case "StorageClass":
+                return bool(old is None or old.allowed_topologies != new.allowed_topologies)
+            case "CSIStorageCapacity":
+                return old is None or _limit(new) > _limit(old)
+            case "CSIDriver":
+                had = old is not None and bool(old.spec.storage_capacity)
+                return had and not new.spec.storage_capacity
+            case "CSINode":
+                return old is None
+            case _:
+                return True
 
 
 def _check(pod: PodFacts, name: str, claim: PersistentVolumeClaim | None, *, ephemeral: bool) -> None:
@@ -77,57 +157,137 @@ def _check(pod: PodFacts, name: str, claim: PersistentVolumeClaim | None, *, eph
         raise Hopeless(f"{text} (pod is not owner)")
 
 
-def _is_bound(claim: PersistentVolumeClaim) -> bool:
-    return bool(claim.spec.volume_name) and BIND_COMPLETED in claim.metadata.annotations
-
-
 def _waits_for_consumer(claim: PersistentVolumeClaim, cache: Cache) -> bool:
     found = cache.storage_classes.get(class_of(claim))
     delayed = found is not None and found.volume_binding_mode == "WaitForFirstConsumer"
     return delayed and not claim.spec.volume_name
 
 
-def _judge(claim: PersistentVolumeClaim, cache: Cache, rows: Rows) -> tuple[str, Mask]:
-    """Return the rows where the claim's volume is out of reach, and the reason."""
-    if _is_bound(claim):
-        volume = cache.volumes.get(claim.spec.volume_name or "")
-        if volume is None:
-            return GONE, np.ones(len(rows), np.bool_)
-        return CONFLICT, ~_reach(volume, cache, rows)
+def _choose(pod: PodFacts, cache: Cache, rows: Rows) -> _Choice:
+    """Return the volumes of each row for the pod's claims, the smallest claims first."""
+    choice = _Choice([], [], {})
+    found = (cache.claims.get((pod.namespace, name)) for name in pod.claims)
+    claims = [claim for claim in found if claim is not None]
+    for claim in claims:
+        if is_bound(claim):
+            _judge_bound(claim, cache, rows, choice)
+    taken: dict[str, Mask] = {}
+    for claim in sorted((claim for claim in claims if not is_bound(claim)), key=storage):
+        missing = _match(claim, cache, rows, taken, choice)
+        if missing.any():
+            _provision(claim, cache, rows, missing, choice)
+    return choice
+
+
+def _judge_bound(claim: PersistentVolumeClaim, cache: Cache, rows: Rows, choice: _Choice) -> None:
+    volume = cache.volumes.get(claim.spec.volume_name or "")
+    if volume is None:
+        choice.refuse(GONE, np.ones(len(rows), np.bool_))
+    else:
+        choice.refuse(CONFLICT, ~_reach(volume, cache, rows))
+
+
+def _match(
+    claim: PersistentVolumeClaim, cache: Cache, rows: Rows, taken: dict[str, Mask], choice: _Choice
+) -> Mask:
+    """Choose a volume on each row for a claim; return the rows that have none."""
+    selected = _selected_node(claim, cache)
+    if selected is not None:
+        # A provisioner works for that node already.
+        row = cache.row_of(selected)
+        there = np.asarray(np.equal(rows, -1 if row is None else row))
+        choice.refuse(NO_VOLUME, ~there)
+        return there
+    volumes = list(_free(claim, cache))
+    if not volumes:
+        return np.ones(len(rows), np.bool_)
+    none: Mask = np.zeros(len(rows), np.bool_)
+    reached = np.array(
+        [_reach(each, cache, rows) & ~taken.get(each.metadata.name, none) for each in volumes], np.bool_
+    )
+    chosen = reached & (np.cumsum(reached, axis=0) == 1)
+    for number, each in enumerate(volumes):
+        name = each.metadata.name
+        taken[name] = taken.get(name, none) | chosen[number]
+    choice.volumes.append((claim, volumes, chosen))
+    missing: Mask = np.array(~reached.any(axis=0), np.bool_)
+    if _is_meant_for(volumes[0], claim) or volumes[0].metadata.name in cache.volume_plans.promised:
+        choice.refuse(NO_VOLUME, missing)
+        return none
+    return missing
+
+
+def _free(claim: PersistentVolumeClaim, cache: Cache) -> Iterator[PersistentVolume]:
+    """Yield the volumes that a claim may get, the smallest first; only the one that names it, if one does."""
+    key = key_of_claim(claim)
+    promised = cache.volume_plans.promised
+    selector = selector_of(claim.spec.selector) if claim.spec.selector is not None else None
+    fitting = [each for each in cache.volumes.values() if fits(each, claim, selector)]
+    fitting = [each for each in fitting if promised.get(each.metadata.name, key) == key]
+    meant = [each for each in fitting if _is_meant_for(each, claim) or each.metadata.name in promised]
+    return iter(meant[:1] or sorted(fitting, key=size_of))
+
+
+def _is_meant_for(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
+    ref = volume.spec.claim_ref
+    return ref is not None and (ref.namespace, ref.name) == key_of_claim(claim)
+
+
+def _selected_node(claim: PersistentVolumeClaim, cache: Cache) -> str | None:
+    promised = cache.volume_plans.selected_nodes.get(key_of_claim(claim))
+    return claim.metadata.annotations.get(SELECTED_NODE) or promised
+
+
+def _provision(
+    claim: PersistentVolumeClaim, cache: Cache, rows: Rows, missing: Mask, choice: _Choice
+) -> None:
+    """Let rows without a volume for a claim get a new one, where its class can make it."""
     found = cache.storage_classes.get(class_of(claim))
-    if found is not None and found.provisioner != NO_PROVISIONER:
-        return NO_VOLUME, np.zeros(len(rows), np.bool_)
-    reached = np.zeros(len(rows), np.bool_)
-    for volume in cache.volumes.values():
-        if _fits(volume, claim):
-            reached |= _reach(volume, cache, rows)
-    return NO_VOLUME, ~reached
+    if found is None or found.provisioner in ("", NO_PROVISIONER):
+        choice.refuse(NO_VOLUME, missing)
+        return
+    inside = _in_topologies(found, cache, rows)
+    choice.refuse(NO_VOLUME, missing & ~inside)
+    enough = _has_capacity(claim, found, cache, rows)
+    choice.refuse(NO_SPACE, missing & inside & ~enough)
+    choice.provisioned.append((claim, missing & inside & enough))
+
+
+def _in_topologies(found: StorageClass, cache: Cache, rows: Rows) -> Mask:
+    """Return the rows in one of the class's topologies; a class without any is everywhere."""
+    if not found.allowed_topologies:
+        return np.ones(len(rows), np.bool_)
+    inside: Mask = np.zeros(len(rows), np.bool_)
+    for term in found.allowed_topologies:
+        requirements = [
+            Requirement(each.key, Operator.IN, tuple(each.values)) for each in term.match_label_expressions
+        ]
+        if requirements:
+            inside |= cache.labels.matches_all(requirements, rows)
+    return inside
+
+
+def _has_capacity(claim: PersistentVolumeClaim, found: StorageClass, cache: Cache, rows: Rows) -> Mask:
+    """Return the rows where the driver says that it can make such a volume, if it says so at all."""
+    driver = cache.csi_drivers.get(found.provisioner)
+    if driver is None or not driver.spec.storage_capacity or "storage" not in claim.spec.resources.requests:
+        return np.ones(len(rows), np.bool_)
+    enough: Mask = np.zeros(len(rows), np.bool_)
+    for capacity in cache.capacities.values():
+        if capacity.storage_class_name == found.metadata.name and _limit(capacity) >= storage(claim):
+            topology = capacity.node_topology
+            if topology is not None:
+                enough |= cache.labels.selected(selector_of(topology), rows)
+    return enough
+
+
+def _limit(capacity: CSIStorageCapacity) -> int:
+    """Return the size of the largest volume that can be made there; -1 if that is unknown."""
+    text = capacity.maximum_volume_size or capacity.capacity
+    return parse(text).value if text else -1
 
 
 def _reach(volume: PersistentVolume, cache: Cache, rows: Rows) -> Mask:
     affinity = volume.spec.node_affinity
     required: NodeSelector | None = affinity.required if affinity is not None else None
     return np.ones(len(rows), np.bool_) if required is None else selector_match(required, cache, rows)
-
-
-def _fits(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
-    """Return whether the binder may bind this free volume to the claim."""
-    spec, ref = claim.spec, volume.spec.claim_ref
-    reserved = ref is not None and (ref.namespace, ref.name) == (
-        claim.metadata.namespace,
-        claim.metadata.name,
-    )
-    if not reserved and (ref is not None or volume.status.phase != "Available"):
-        return False
-    try:
-        selector = from_label_selector(spec.selector) if spec.selector is not None else None
-    except SelectorError:
-        return False
-    requested = parse(spec.resources.requests.get("storage", "0"))
-    return (
-        class_of(volume) == class_of(claim)
-        and parse(volume.spec.capacity.get("storage", "0")) >= requested
-        and (volume.spec.volume_mode or "Filesystem") == (spec.volume_mode or "Filesystem")
-        and set(spec.access_modes) <= set(volume.spec.access_modes)
-        and (selector is None or selector.matches(volume.metadata.labels))
-    )

@@ -10,7 +10,16 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from podling.scheduler.cache import Cache
-from podling.scheduler.framework import Aspect, Hopeless, ObjectChange, Plugin, PodChange, PodEvent, Rejected
+from podling.scheduler.framework import (
+    Aspect,
+    Hopeless,
+    ObjectChange,
+    OwnChange,
+    Plugin,
+    PodChange,
+    PodEvent,
+    Rejected,
+)
 from podling.scheduler.labelcolumns import Mask, Rows
 from podling.scheduler.podfacts import PodFacts
 from podling.scheduler.volume_facts import disks_conflict, uses_claim
@@ -23,11 +32,12 @@ ONE_POD = "ReadWriteOncePod"
 class VolumeRestrictions(Plugin):
     name = "VolumeRestrictions"
     wakes_on = Aspect.ADDED
+    wakes_on_own = OwnChange.NONE
     wakes_on_pods = PodEvent.DELETED
     wakes_on_objects = frozenset({"PersistentVolumeClaim"})
 
     def candidates(self, pod: PodFacts, cache: Cache) -> Rows | None:
-        for volume in pod.spec.volumes:
+        for volume in pod.spec.volumes if pod.claims else ():
             named = volume.persistent_volume_claim
             if named is not None and (pod.namespace, named.claim_name) not in cache.claims:
                 raise Hopeless(f'persistentvolumeclaim "{named.claim_name}" not found')

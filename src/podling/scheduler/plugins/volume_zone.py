@@ -14,7 +14,7 @@ from podling.api.core_v1 import PersistentVolume
 from podling.machinery.requirements import Operator, Requirement
 from podling.machinery.storage_classes import class_of
 from podling.scheduler.cache import Cache
-from podling.scheduler.framework import Aspect, Hopeless, ObjectChange, Plugin, PodEvent, Rejected
+from podling.scheduler.framework import Aspect, Hopeless, ObjectChange, OwnChange, Plugin, PodEvent, Rejected
 from podling.scheduler.labelcolumns import ABSENT, Mask, Rows
 from podling.scheduler.podfacts import PodFacts
 
@@ -32,6 +32,7 @@ Topology = tuple[str, tuple[str, ...]]
 class VolumeZone(Plugin):
     name = "VolumeZone"
     wakes_on = Aspect.ADDED | Aspect.LABELS
+    wakes_on_own = OwnChange.NONE
     wakes_on_pods = PodEvent(0)
     wakes_on_objects = frozenset({"PersistentVolumeClaim", "PersistentVolume", "StorageClass"})
 

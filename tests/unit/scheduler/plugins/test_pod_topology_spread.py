@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from podling import clock
 from podling.api.core_v1 import Pod, TopologySpreadConstraint
@@ -70,6 +71,27 @@ class TestSpreading:
             "bare": [f"{REASON} (missing required label)"],
         }
         assert unresolvable(self.plugin, one, cache) == ["bare"]
+
+    def test_first_constraint_that_a_node_violates_gives_the_reason(self) -> None:
+        cache = cache_of(
+            node("a", labels={"zone": "1"}),
+            node("b", labels={"zone": "1", "rack": "r"}),
+            node("c", labels={"zone": "2", "rack": "r"}),
+            pods={"b": [web(), web()]},
+        )
+        zone, rack = spread(), spread(topology="rack")
+        assert rejections(self.plugin, facts_of(web(zone, rack)), cache)["a"] == [REASON]
+        assert unresolvable(self.plugin, facts_of(web(zone, rack)), cache) == []
+        assert rejections(self.plugin, facts_of(web(rack, zone)), cache)["a"] == [
+            f"{REASON} (missing required label)"
+        ]
+        assert unresolvable(self.plugin, facts_of(web(rack, zone)), cache) == ["a"]
+
+    def test_empty_selector_counts_no_pods(self) -> None:
+        everything = spread()
+        everything = structs.replace(everything, label_selector=LabelSelector())
+        cache = spread_of({"a1": 5})
+        assert accepted(self.plugin, facts_of(web(everything)), cache) == ["a1", "a2", "b1"]
 
     def test_a_pod_that_its_own_constraint_does_not_mean_does_not_count_itself(self) -> None:
         other = pod(labels=DB, topology_spread_constraints=(spread(),))

@@ -11,10 +11,11 @@ from msgspec import structs
 
 from podling.api.core_v1 import PersistentVolume, PersistentVolumeClaim, Pod
 from podling.api.storage_v1 import StorageClass
+from podling.scheduler.binding.volume_binder import VolumeBinding
 from podling.scheduler.cache import Cache
 from podling.scheduler.decide import Diagnosis, Placement, decide
 from podling.scheduler.framework import Hopeless
-from podling.scheduler.plugins.volume_binding import CONFLICT, GONE, NO_VOLUME, UNBOUND, VolumeBinding
+from podling.scheduler.plugins.volume_binding import CONFLICT, GONE, NO_VOLUME, UNBOUND
 from podling.scheduler.podfacts import PodFacts, facts_of
 from podling.testing import ControlPlane
 from tests.unit.scheduler.at_work import join
