@@ -98,6 +98,45 @@ def removal_order(pods: Sequence[Pod], related: Iterable[Pod], now: datetime) ->
     return sorted(pods, key=cmp_to_key(compare))
 
 
+def plain_removal_order(pods: Sequence[Pod]) -> list[Pod]:
+    """Return the pods with those to give up first coming first, as Jobs do: without costs and crowds, and
+    every difference of age counts."""
+
+    def compare(one: Pod, other: Pod) -> int:
+        node, other_node = one.spec.node_name or "", other.spec.node_name or ""
+        simple = (
+            bool(node) - bool(other_node),
+            _PHASES.get(one.status.phase or "", 0) - _PHASES.get(other.status.phase or "", 0),
+            is_ready(one) - is_ready(other),
+        )
+        for difference in simple:
+            if difference:
+                return difference
+        both = is_ready(one) and is_ready(other)
+        return (
+            (_younger(_ready_since(one), _ready_since(other)) if both else 0)
+            or _more_restarts(one, other)
+            or _younger(one.metadata.creation_timestamp, other.metadata.creation_timestamp)
+        )
+
+    return sorted(pods, key=cmp_to_key(compare))
+
+
+def _younger(moment: datetime | None, other_moment: datetime | None) -> int:
+    if moment == other_moment:
+        return 0
+    if moment is None or other_moment is None:
+        return -1 if moment is None else 1
+    return -1 if moment > other_moment else 1
+
+
+def _more_restarts(one: Pod, other: Pod) -> int:
+    for mine, theirs in zip(restarts(one), restarts(other), strict=True):
+        if mine != theirs:
+            return theirs - mine
+    return 0
+
+
 def _compare(one: Pod, other: Pod, crowd: dict[str, int], now: datetime) -> int:
     node, other_node = one.spec.node_name or "", other.spec.node_name or ""
     simple = (
@@ -114,9 +153,9 @@ def _compare(one: Pod, other: Pod, crowd: dict[str, int], now: datetime) -> int:
         difference = _younger_first(_ready_since(one), _ready_since(other), one, other, now)
         if difference:
             return difference
-    for mine, theirs in zip(restarts(one), restarts(other), strict=True):
-        if mine != theirs:
-            return theirs - mine
+    difference = _more_restarts(one, other)
+    if difference:
+        return difference
     created, other_created = one.metadata.creation_timestamp, other.metadata.creation_timestamp
     return _younger_first(created, other_created, one, other, now)
 

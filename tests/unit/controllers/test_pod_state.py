@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 import pytest
+from msgspec import structs
 
 from podling.api.core_v1 import Container, ContainerStatus, Pod, PodCondition, PodSpec, PodStatus
 from podling.api.meta_v1 import ObjectMeta
@@ -15,6 +16,7 @@ from podling.controllers.pod_state import (
     is_active,
     is_available,
     is_terminating,
+    plain_removal_order,
     removal_order,
     restarts,
     seconds_to_next_available,
@@ -156,6 +158,76 @@ ORDERS = [
 def test_removal_order_of_two_pods(first: Pod, last: Pod) -> None:
     assert removal_order([last, first], [], NOW) == [first, last]
     assert removal_order([first, last], [], NOW) == [first, last]
+
+
+MONTH, HOUR = 30 * 86400.0, 3600.0
+NEWBORN = 0.0
+UNSCHEDULED = pod("unscheduled", phase="Pending")
+PENDING = pod("pending", node="node", phase="Pending")
+UNKNOWN = pod("unknown", node="node", phase="Unknown")
+NOT_READY = pod("not-ready", node="node")
+READY_NOW = pod("ready-now", node="node", ready_for=0, age=NEWBORN)
+READY_LONG = pod("ready-long", node="node", ready_for=MONTH, age=MONTH)
+RESTARTED = pod("restarted", node="node", ready_for=0, age=NEWBORN, restarted=9001)
+CREATED_LONG = pod("created-long", node="node", ready_for=0, age=MONTH)
+CHEAP = pod("cheap", node="node", ready_for=0, age=MONTH, cost="10")
+DEAR = pod("dear", node="node", ready_for=0, age=MONTH, cost="100")
+
+# the first and the last, each with the number of pods on its node
+RANKED: list[tuple[Pod, int, Pod, int]] = [
+    (UNSCHEDULED, 1, PENDING, 2),
+    (UNSCHEDULED, 2, PENDING, 1),
+    (PENDING, 1, UNKNOWN, 2),
+    (UNKNOWN, 1, NOT_READY, 2),
+    (NOT_READY, 1, READY_NOW, 1),
+    (READY_NOW, 1, READY_LONG, 1),
+    (READY_NOW, 2, READY_LONG, 1),
+    (RESTARTED, 1, READY_NOW, 1),
+    (READY_NOW, 2, RESTARTED, 1),
+    (READY_NOW, 1, CREATED_LONG, 1),
+    (CREATED_LONG, 2, READY_NOW, 1),
+    (CHEAP, 2, DEAR, 1),
+    (CHEAP, 1, DEAR, 2),
+]
+
+
+@pytest.mark.parametrize(("first", "crowd", "last", "other_crowd"), RANKED)
+def test_crowd_counts_after_state_and_cost(first: Pod, crowd: int, last: Pod, other_crowd: int) -> None:
+    placed = []
+    for node, each in (("a", first), ("b", last)):
+        spec = structs.replace(each.spec, node_name=node if each.spec.node_name else "")
+        placed.append(structs.replace(each, spec=spec))
+    related = [
+        pod(f"{node}{number}", node=node)
+        for node, count in (("a", crowd), ("b", other_crowd))
+        for number in range(count)
+    ]
+    assert removal_order(placed[::-1], related, NOW) == placed
+    assert removal_order(placed, related, NOW) == placed
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (pod("a", phase="Pending", age=5 * HOUR), pod("b", phase="Pending", age=8 * HOUR)),
+        (pod("a", ready_for=5 * HOUR, age=MONTH), pod("b", ready_for=8 * HOUR, age=MONTH)),
+    ],
+)
+def test_ages_of_one_magnitude_leave_the_choice_to_the_uid(one: Pod, other: Pod) -> None:
+    assert removal_order([other, one], [], NOW) == [one, other]
+
+
+def test_jobs_rank_pods_without_costs_and_magnitudes() -> None:
+    ordered = [
+        UNSCHEDULED,
+        PENDING,
+        UNKNOWN,
+        NOT_READY,
+        pod("newer", node="node", ready_for=5 * HOUR, age=MONTH, cost="7"),
+        pod("older", node="node", ready_for=8 * HOUR, age=MONTH),
+    ]
+    assert plain_removal_order(ordered[::-1]) == ordered
+    assert plain_removal_order([READY_LONG, READY_NOW, RESTARTED]) == [RESTARTED, READY_NOW, READY_LONG]
 
 
 def test_pod_on_crowded_node_is_removed_first() -> None:

@@ -8,8 +8,10 @@ restart. Upstream: ``pkg/controller/cronjob/cronjob_controllerv2.go``.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import suppress
 from datetime import datetime, timedelta
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from msgspec import structs
 
@@ -28,6 +30,7 @@ from podling.controllers.workloads import cronjob_rules as rules
 from podling.machinery import cron
 from podling.machinery.cron import Schedule, ScheduleError
 from podling.machinery.errors import ApiError, is_already_exists, is_not_found
+from podling.machinery.histograms import Histogram, histograms
 
 FORBIDDEN = "Not starting job because prior execution is running and concurrency policy is Forbid"
 TOO_MANY = "too many missed start times. Set or decrease .spec.startingDeadlineSeconds or check clock skew"
@@ -37,6 +40,7 @@ ZONE_IN_SCHEDULE = (
 )
 SLACK_SECONDS = 0.1
 """We come back a little after the due time, never a little before."""
+SKEW_SECONDS = tuple(2.0**power for power in range(10))
 
 
 class CronJobController(Controller):
@@ -48,9 +52,19 @@ class CronJobController(Controller):
         self._recorder = context.recorder("cronjob-controller")
         self._cron_jobs = context.informers.informer(CronJob)
         self._written: dict[Key, int] = {}  # the revision of our last write of each status
+        self._skew = Histogram(SKEW_SECONDS)
         jobs = context.informers.informer(Job)
         self._cron_jobs.add_handler(self.enqueue, self.enqueue_new)
         self._children = Children(context.client, self._cron_jobs, jobs, self.queue, lambda cron_job: None)
+
+    def families(self) -> Iterator[Any]:
+        yield histograms(
+            "cronjob_controller_job_creation_skew_duration_seconds",
+            "[STABLE] Time between when a cronjob is scheduled to be run, and when the corresponding job is "
+            "created",
+            (),
+            {(): self._skew},
+        )
 
     async def reconcile(self, key: Key) -> RequeueAfter | AwaitChange:
         cron_job = self._cron_jobs.get(key)
@@ -60,12 +74,11 @@ class CronJobController(Controller):
         if not self._children.settled(key) or self._cron_jobs.revision < self._written.get(key, 0):
             return AwaitChange()  # our own writes are still on their way, and will wake us
         jobs = list(self._children.owned(cron_job))
-        await self._forget_history(cron_job, jobs)
-        status = await self._reviewed(cron_job, jobs)
-        if cron_job.metadata.deletion_timestamp is not None or cron_job.spec.suspend:
-            await self._write(cron_job, status)
-            return AwaitChange()
-        schedule = self._schedule(cron_job)
+        gone = await self._forget_history(cron_job, jobs)
+        status = await self._reviewed(cron_job, jobs, gone)
+        schedule = None
+        if cron_job.metadata.deletion_timestamp is None:
+            schedule = self._schedule(cron_job)
         if schedule is None:
             await self._write(cron_job, status)
             return AwaitChange()
@@ -74,18 +87,21 @@ class CronJobController(Controller):
         status = await self._start(cron_job, schedule, now)
         held = self._cron_jobs.get(key)
         await self._write(held if held is not None else cron_job, status)
-        following = schedule.next_after(now)
+        following = rules.next_run(structs.replace(cron_job, status=status), schedule, now)
         if following is None:
             return AwaitChange()
         return RequeueAfter((following - now) / timedelta(seconds=1) + SLACK_SECONDS)
 
     def _schedule(self, cron_job: CronJob) -> Schedule | None:
+        """Return the schedule; None for one that is suspended, or cannot be read."""
         spec = cron_job.spec
         try:
             zone = cron.time_zone(spec.time_zone)
         except ScheduleError as error:
             text = f'invalid timeZone: "{spec.time_zone}": {error}'
             self._tell(cron_job, "Warning", "UnknownTimeZone", text)
+            return None
+        if spec.suspend:
             return None
         if "TZ" in spec.schedule:
             self._tell(cron_job, "Warning", "UnsupportedSchedule", ZONE_IN_SCHEDULE.format(spec.schedule))
@@ -98,9 +114,10 @@ class CronJobController(Controller):
 
     # Earlier runs
 
-    async def _reviewed(self, cron_job: CronJob, jobs: list[Job]) -> CronJobStatus:
-        """The status after a look at the jobs there are."""
-        active, by_uid = list(cron_job.status.active), {job.metadata.uid: job for job in jobs}
+    async def _reviewed(self, cron_job: CronJob, jobs: list[Job], gone: set[str]) -> CronJobStatus:
+        """The status after a look at the jobs there are; ``gone``: those that were deleted just now."""
+        active = [each for each in cron_job.status.active if each.uid not in gone]
+        by_uid = {job.metadata.uid: job for job in jobs}
         successful = cron_job.status.last_successful_time
         for job in jobs:
             listed = [each for each in active if each.uid == job.metadata.uid]
@@ -117,7 +134,7 @@ class CronJobController(Controller):
                 active = [each for each in active if each not in listed]
                 text = f"Saw completed job: {job.metadata.name}, condition: {over.type}"
                 self._tell(cron_job, "Normal", "SawCompletedJob", text)
-            moment = over.last_transition_time
+            moment = job.status.completion_time
             if over.type == "Complete" and moment and (successful is None or moment > successful):
                 successful = moment
         for each in [each for each in active if each.uid not in by_uid]:
@@ -135,12 +152,20 @@ class CronJobController(Controller):
             raise
         return job.metadata.uid == ref.uid
 
-    async def _forget_history(self, cron_job: CronJob, jobs: list[Job]) -> None:
+    async def _forget_history(self, cron_job: CronJob, jobs: list[Job]) -> set[str]:
+        """Delete the jobs beyond the history from the API and from ``jobs``; returns their UIDs.
+
+        A job that cannot be deleted does not hold up the schedule.
+        """
+        gone: set[str] = set()
         for job in rules.surplus(cron_job, jobs):
             if job.metadata.deletion_timestamp is None:
-                await self._delete(cron_job, job.metadata.name or "", job.metadata.uid or "")
-                self._children.deleted(key_of(cron_job), job)
-                jobs.remove(job)
+                with suppress(ApiError):
+                    await self._delete(cron_job, job.metadata.name or "", job.metadata.uid or "")
+                    self._children.deleted(key_of(cron_job), job)
+                    gone.add(job.metadata.uid or "")
+                    jobs.remove(job)
+        return gone
 
     async def _delete(self, cron_job: CronJob, name: str, uid: str) -> None:
         try:
@@ -182,14 +207,14 @@ class CronJobController(Controller):
             for each in status.active:
                 await self._delete(cron_job, each.name or "", each.uid or "")
             status = structs.replace(status, active=())
-        job = await self._create(cron_job, rules.job_for(cron_job, time, schedule))
+        job = await self._create(cron_job, rules.job_for(cron_job, time, schedule), time)
         if job is None:
             return status
         active = (*(each for each in status.active if each.uid != job.metadata.uid), rules.reference(job))
         return structs.replace(status, active=active, last_schedule_time=time)
 
-    async def _create(self, cron_job: CronJob, wanted: Job) -> Job | None:
-        """None in a namespace that is going away."""
+    async def _create(self, cron_job: CronJob, wanted: Job, time: datetime) -> Job | None:
+        """None in a namespace that is going away, and if another's job has the name."""
         try:
             job = await self.client.create(wanted)
         except ApiError as error:
@@ -197,11 +222,13 @@ class CronJobController(Controller):
                 return None
             if is_already_exists(error):
                 job = await self.client.get(Job, wanted.metadata.name or "", wanted.metadata.namespace)
-                if is_controlled_by(job, cron_job):  # an earlier try did succeed
-                    return job
+                return job if is_controlled_by(job, cron_job) else None  # an earlier try did succeed
             self._tell(cron_job, "Warning", "FailedCreate", f"Error creating job: {error}")
             raise
         self._children.wrote(key_of(cron_job), job)
+        created = job.metadata.creation_timestamp
+        if created is not None:
+            self._skew.observe(max(0.0, (created - time) / timedelta(seconds=1)))
         self._tell(cron_job, "Normal", "SuccessfulCreate", f"Created job {job.metadata.name}")
         return job
 

@@ -6,7 +6,7 @@ Upstream: ``pkg/controller/cronjob/utils.go``.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 from msgspec import Struct
 
@@ -31,23 +31,45 @@ class Due(Struct, frozen=True):
 
 def earliest(cron_job: CronJob, now: datetime) -> datetime:
     """From when on runs count: the last one, or the creation; not before the starting deadline."""
-    created = cron_job.metadata.creation_timestamp
-    assert created is not None, "the API server gives every object its time of creation"
-    start = cron_job.status.last_schedule_time or created
+    start = cron_job.status.last_schedule_time or _created(cron_job)
     deadline = cron_job.spec.starting_deadline_seconds
     return max(start, shifted(now, -deadline)) if deadline is not None else start
 
 
+def _created(cron_job: CronJob) -> datetime:
+    created = cron_job.metadata.creation_timestamp
+    assert created is not None, "the API server gives every object its time of creation"
+    return created
+
+
 def due(cron_job: CronJob, schedule: Schedule, now: datetime) -> Due:
-    """Raises ``ScheduleError`` for a schedule that is never due twice."""
-    first = schedule.next_after(earliest(cron_job, now))
-    if first is None or now < first:
+    """Return the run that is due. Raises ``ScheduleError`` for a schedule that is never due."""
+    return _due_since(earliest(cron_job, now), schedule, now)
+
+
+def next_run(cron_job: CronJob, schedule: Schedule, now: datetime) -> datetime | None:
+    """Return when the next run is due; None for a schedule that never is.
+
+    It follows the last run that was due, which matters for intervals (``@every 1h``).
+    """
+    start = cron_job.status.last_schedule_time or _created(cron_job)
+    try:
+        recent = _due_since(start, schedule, now).time or start
+    except ScheduleError:
+        recent = now
+    following = schedule.next_after(recent)
+    return following if following is None or following > now else schedule.next_after(now)
+
+
+def _due_since(start: datetime, schedule: Schedule, now: datetime) -> Due:
+    first = schedule.next_after(start)
+    if first is not None and now < first:
         return Due(None)
-    second = schedule.next_after(first)
-    if second is None or now < second:
+    second = schedule.next_after(first) if first is not None else None
+    if second is not None and now < second:
         return Due(first, 1)
-    between = round((second - first) / SECOND)
-    if between < 1:
+    between = round((second - first) / SECOND) if first is not None and second is not None else 0
+    if first is None or between < 1:
         raise ScheduleError("time difference between two schedules is less than 1 second")
     missed = int((now - first) / SECOND) // between + 1
     # Begin two intervals early: an uneven schedule may have been due since.
@@ -114,12 +136,16 @@ def surplus(cron_job: CronJob, jobs: Iterable[Job]) -> list[Job]:
     doomed = []
     for type_, limit in limits.items():
         if limit is not None:
-            group = sorted(groups[type_], key=_start)
+            group = by_start(groups[type_])
             doomed += group[: max(0, len(group) - limit)]
     return doomed
 
 
-def _start(job: Job) -> tuple[datetime, str]:
-    start = job.status.start_time or job.metadata.creation_timestamp
-    assert start is not None, "the API server gives every object its time of creation"
-    return start, job.metadata.name or ""
+def by_start(jobs: Iterable[Job]) -> list[Job]:
+    """Return the jobs in the order of their start, those that never started last."""
+    return sorted(jobs, key=_start)
+
+
+def _start(job: Job) -> tuple[bool, datetime, str]:
+    start = job.status.start_time
+    return start is None, start or datetime.max.replace(tzinfo=UTC), job.metadata.name or ""

@@ -31,6 +31,7 @@ from podling.controllers.status_writes import write_status
 from podling.controllers.template_hash import template_hash
 from podling.controllers.workloads import deployment_rules as rules
 from podling.controllers.workloads import deployment_status as progress
+from podling.controllers.workloads.deployment_rollback_rules import rollback_target, rolled_back
 from podling.controllers.workloads.deployment_rules import HASH_LABEL, REVISION, Scale, size
 from podling.machinery.errors import ApiError, is_already_exists, unless_gone
 
@@ -69,20 +70,35 @@ class DeploymentController(Controller):
         pause = progress.pause_condition(deployment)
         if pause is not None:
             deployment = await self._add_condition(deployment, pause)
-        if deployment.spec.paused or rules.is_scaling(deployment, sets):
+        if deployment.spec.paused:
+            return await self._resize(deployment, sets)
+        wanted = rollback_target(deployment)
+        if wanted is not None:
+            return await self._roll_back(deployment, sets, wanted)
+        if rules.is_scaling(deployment, sets):
             return await self._resize(deployment, sets)
         if rules.is_rolling(deployment):
             return await self._roll(deployment, sets)
         return await self._recreate(deployment, sets)
 
-    # The three ways forward
+    # The ways forward
+
+    async def _roll_back(self, deployment: Deployment, sets: list[ReplicaSet], wanted: int) -> AwaitChange:
+        """Take the template of an earlier revision. The annotation that requests it goes in any case."""
+        deployment, new, old = await self._revise(deployment, sets)
+        if new is None:
+            deployment, new = await self._create_new(deployment, old)
+        found = rolled_back(deployment, _all(new, old), wanted)
+        await self.client.update(found.deployment)
+        self._recorder.event(deployment, found.type, found.reason, found.message)
+        return AwaitChange()
 
     async def _resize(self, deployment: Deployment, sets: list[ReplicaSet]) -> AwaitChange:
         """The wanted number changed, or the deployment is paused: no roll-out, only sizes."""
         deployment, new, old = await self._revise(deployment, sets)
         changes = rules.resize(deployment, new, old)
         everyone = await self._scale(deployment, changes, _all(new, old))
-        if deployment.spec.paused:
+        if deployment.spec.paused and rollback_target(deployment) is None:
             await self._forget_history(deployment, old)
         new = self._as_now(new, everyone)
         await self._write(deployment, progress.counted(deployment, new, everyone, clock.now()))

@@ -25,9 +25,11 @@ DESIRED_REPLICAS = "deployment.kubernetes.io/desired-replicas"
 MAX_REPLICAS = "deployment.kubernetes.io/max-replicas"
 HISTORY_CHARACTERS_MAX = 2000
 
-_NOT_COPIED = frozenset({
+ROLLBACK_TO = "deprecated.deployment.rollback.to"
+
+NOT_COPIED = frozenset({
     "kubectl.kubernetes.io/last-applied-configuration",
-    "deprecated.deployment.rollback.to",
+    ROLLBACK_TO,
     REVISION,
     REVISION_HISTORY,
     DESIRED_REPLICAS,
@@ -299,7 +301,7 @@ def revised_annotations(
     deployment: Deployment, annotations: dict[str, str], new_revision: int
 ) -> dict[str, str]:
     """Return a replica set's annotations as the deployment's present one at ``new_revision``."""
-    copied = {name: text for name, text in deployment.metadata.annotations.items() if name not in _NOT_COPIED}
+    copied = {name: text for name, text in deployment.metadata.annotations.items() if name not in NOT_COPIED}
     result = {**annotations, **copied}
     text = annotations.get(REVISION, "")
     held = natural(text, INT64_MAX) or 0

@@ -17,7 +17,9 @@ from typing import ClassVar
 from msgspec import structs
 
 from podling import clock
+from podling.api.apiextensions_v1 import CustomResourceDefinition
 from podling.api.apps_v1 import Deployment, ReplicaSet, StatefulSet
+from podling.api.autoscaling_v1 import Scale
 from podling.api.core_v1 import Pod, PodCondition, ReplicationController
 from podling.api.meta_v1 import OwnerReference
 from podling.api.policy_v1 import PodDisruptionBudget, PodDisruptionBudgetStatus
@@ -25,6 +27,7 @@ from podling.client.base import Key
 from podling.client.runner import AwaitChange, RequeueAfter
 from podling.controllers.base import Controller, ControllerContext
 from podling.controllers.children import BY_NAMESPACE, namespace_index
+from podling.controllers.custom_kinds import CustomKinds
 from podling.controllers.owner_references import controller_of, resource_named
 from podling.controllers.pod_index import index_pods_by_label, pods_with
 from podling.controllers.status_writes import write_status
@@ -32,7 +35,7 @@ from podling.controllers.workloads import disruption_rules as rules
 from podling.machinery.conditions import with_condition
 from podling.machinery.errors import ApiError, is_not_found
 from podling.machinery.pods import is_terminal
-from podling.machinery.scheme import resource_of
+from podling.machinery.scheme import Resource, resource_of, split_group_version
 from podling.machinery.selectors import readable_selector
 
 UNMANAGED = (
@@ -60,14 +63,26 @@ class DisruptionController(Controller):
         self._budgets.add_indexer(BY_NAMESPACE, namespace_index)
         self._pods.add_indexer(BY_NAMESPACE, namespace_index)
         index_pods_by_label(self._pods)
+        self._custom = CustomKinds(lambda resource: None, lambda resource: None)
+        definitions = context.informers.informer(CustomResourceDefinition)
+        definitions.add_handler(self._custom.put, lambda old, new: self._custom.put(new), self._custom.remove)
         self._budgets.add_handler(self.enqueue, self.enqueue_changed)
         self._pods.add_handler(self._wake, self._wake_both, self._wake)
 
     def _wake(self, pod: Pod) -> None:
-        for budget in self._budgets.by_index(BY_NAMESPACE, pod.metadata.namespace or ""):
-            selector = readable_selector(budget.spec.selector)
-            if selector is not None and selector.matches(pod.metadata.labels):
-                self.enqueue(budget)
+        matching = [
+            budget
+            for budget in self._budgets.by_index(BY_NAMESPACE, pod.metadata.namespace or "")
+            if (selector := readable_selector(budget.spec.selector)) is not None
+            and selector.matches(pod.metadata.labels)
+        ]
+        for budget in matching:
+            self.enqueue(budget)
+        if len(matching) > 1:
+            which = f'"{pod.metadata.namespace}"/"{pod.metadata.name}"'
+            text = f"Pod {which} matches multiple PodDisruptionBudgets.  "
+            text += f'Chose "{matching[0].metadata.name}" arbitrarily.'
+            self._recorder.event(pod, "Warning", "MultiplePodDisruptionBudgets", text)
 
     def _wake_both(self, old: Pod, new: Pod) -> None:
         self._wake(new)
@@ -119,7 +134,7 @@ class DisruptionController(Controller):
         # By what is scaled: the replica sets of one deployment count once.
         wanted = dict([await self._scale_of(ref, pod) for ref, pod in owners.values()])
         if unmanaged:
-            text = UNMANAGED.format(readable_selector(budget.spec.selector))
+            text = UNMANAGED.format(rules.go_text(budget.spec.selector))
             self._recorder.event(budget, "Warning", "UnmanagedPods", text)
         return sum(wanted.values())
 
@@ -143,9 +158,25 @@ class DisruptionController(Controller):
             else:
                 if found.metadata.uid == ref.uid:
                     return ref.uid, _replicas(found.spec.replicas)
-        elif resource is not None and "scale" not in resource.subresources:
-            raise Uncountable(f"{resource.group_resource} does not implement the scale subresource")
+        else:
+            scale = await self._scale_of_any(ref, key, resource or self._custom.named(ref))
+            if scale is not None and scale.metadata.uid == ref.uid:
+                return ref.uid, scale.spec.replicas or 0
         raise Uncountable(f'found no controllers for pod "{pod.metadata.name}"')
+
+    async def _scale_of_any(self, ref: OwnerReference, key: Key, resource: Resource | None) -> Scale | None:
+        """Return the scale of an owner of another kind, also of a custom one; None if it does not exist."""
+        if resource is None:
+            group, version = split_group_version(ref.api_version)
+            raise Uncountable(f'no matches for kind "{ref.kind}" in version "{group}/{version}"')
+        if "scale" not in resource.subresources:
+            raise Uncountable(f"{resource.group_resource} does not implement the scale subresource")
+        try:
+            return await self.client.get_scale(resource, key.name, key.namespace)
+        except ApiError as error:
+            if is_not_found(error):
+                return None
+            raise
 
     def _scale_of_set(self, held: ReplicaSet) -> tuple[str, int]:
         ref = controller_of(held)

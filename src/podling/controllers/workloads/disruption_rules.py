@@ -20,7 +20,7 @@ from datetime import datetime, timedelta
 from msgspec import Struct, structs
 
 from podling.api.core_v1 import Pod
-from podling.api.meta_v1 import Condition
+from podling.api.meta_v1 import Condition, LabelSelector, LabelSelectorRequirement
 from podling.api.policy_v1 import PodDisruptionBudget, PodDisruptionBudgetStatus
 from podling.controllers.workloads.int_or_percent import scaled
 from podling.machinery.conditions import with_condition
@@ -55,7 +55,7 @@ def expectation(budget: PodDisruptionBudget, pods: int, scale: int) -> Expectati
         return Expectation(scale, max(0, scale - allowed))
     if isinstance(spec.min_available, str):
         return Expectation(scale, scaled(spec.min_available, scale, round_up=True))
-    return Expectation(pods, spec.min_available or 0)
+    return Expectation(pods, spec.min_available) if spec.min_available is not None else Expectation(0, 0)
 
 
 class Promised(Struct, frozen=True):
@@ -115,9 +115,7 @@ def status_of(
 
 def failed_status(budget: PodDisruptionBudget, error: str, now: datetime) -> PodDisruptionBudgetStatus:
     """Return the status when nothing could be computed: nothing is allowed."""
-    status = structs.replace(
-        budget.status, disruptions_allowed=0, observed_generation=budget.metadata.generation
-    )
+    status = structs.replace(budget.status, disruptions_allowed=0)
     return structs.replace(status, conditions=_conditions(budget, status, "SyncFailed", error, now))
 
 
@@ -129,9 +127,26 @@ def _conditions(
         status="True" if status.disruptions_allowed else "False",
         reason=reason,
         message=message,
-        observed_generation=budget.metadata.generation,
+        observed_generation=status.observed_generation,
     )
     return with_condition(budget.status.conditions, condition, now)
+
+
+def go_text(selector: LabelSelector | None) -> str:
+    """Return a selector as Go prints it: so Kubernetes has it in an event."""
+    if selector is None:
+        return "nil"
+    labels = "".join(f"{key}: {selector.match_labels[key]}," for key in sorted(selector.match_labels))
+    expressions = "".join(map(_go_requirement, selector.match_expressions))
+    return (
+        f"&LabelSelector{{MatchLabels:map[string]string{{{labels}}},"
+        f"MatchExpressions:[]LabelSelectorRequirement{{{expressions}}},}}"
+    )
+
+
+def _go_requirement(each: LabelSelectorRequirement) -> str:
+    values = " ".join(each.values)
+    return f"LabelSelectorRequirement{{Key:{each.key},Operator:{each.operator},Values:[{values}],}},"
 
 
 def stale_since(pod: Pod) -> datetime | None:

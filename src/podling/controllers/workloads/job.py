@@ -25,7 +25,7 @@ from podling.client.runner import AwaitChange, RequeueAfter
 from podling.controllers.base import Controller, ControllerContext
 from podling.controllers.children import Children, child_selector
 from podling.controllers.owner_references import controller_of
-from podling.controllers.pod_state import is_active, is_terminating, removal_order
+from podling.controllers.pod_state import is_active, is_terminating, plain_removal_order
 from podling.controllers.refusals import is_namespace_terminating
 from podling.controllers.status_writes import write_status
 from podling.controllers.workloads import job_accounting as accounting
@@ -197,7 +197,7 @@ class JobController(Controller):
         now: datetime,
     ) -> Step:
         """Return the creations and deletions for now; recent failures wait for their back-off."""
-        ordered = removal_order(active, pods, now)
+        ordered = plain_removal_order(active)
         terminating = [pod for pod in pods if is_terminating(pod)]
         step = job_rules.next_step(job, active, ordered, accounted, terminating)
         if not step.create:

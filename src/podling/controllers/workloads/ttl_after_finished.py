@@ -6,8 +6,9 @@ deleted first. Upstream: ``pkg/controller/ttlafterfinished``.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import datetime, timedelta
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from podling import clock
 from podling.api.batch_v1 import Job
@@ -15,6 +16,9 @@ from podling.client.base import Key
 from podling.client.runner import AwaitChange, RequeueAfter
 from podling.controllers.base import Controller, ControllerContext
 from podling.machinery.errors import unless_gone
+from podling.machinery.histograms import Histogram, histograms
+
+DELAY_SECONDS = tuple(0.1 * 2.0**power for power in range(14))
 
 
 def expires_at(job: Job) -> datetime | None:
@@ -37,6 +41,15 @@ class TTLAfterFinishedController(Controller):
         super().__init__(context)
         self._jobs = context.informers.informer(Job)
         self._jobs.add_handler(self._look, lambda old, new: self._look(new))
+        self._delays = Histogram(DELAY_SECONDS)
+
+    def families(self) -> Iterator[Any]:
+        yield histograms(
+            "ttl_after_finished_controller_job_deletion_duration_seconds",
+            "[ALPHA] The time it took to delete the job since it became eligible for deletion",
+            (),
+            {(): self._delays},
+        )
 
     def _look(self, job: Job) -> None:
         if expires_at(job) is not None:
@@ -61,4 +74,5 @@ class TTLAfterFinishedController(Controller):
                     resource_version=fresh.metadata.resource_version or "",
                     propagation="Foreground",
                 )
+                self._delays.observe((clock.now() - moment) / timedelta(seconds=1))
         return AwaitChange()

@@ -123,6 +123,30 @@ async def test_failed_jobs_have_a_history_of_their_own(cluster: ControlPlane) ->
 
 
 @pytest.mark.usefixtures("manager")
+async def test_job_without_history_leaves_the_list_in_silence(cluster: ControlPlane) -> None:
+    await cluster.client.create(cron_job(successful_jobs_history_limit=0))
+    await cluster.advance(minutes=11)
+    await finish(cluster)
+    await cluster.advance(seconds=1)
+    assert (await current(cluster)).status.active == ()
+    events = await told(cluster.client)
+    assert not [line for line in events if "MissingJob" in line or "SawCompletedJob" in line]
+
+
+@pytest.mark.usefixtures("manager")
+async def test_name_that_another_job_has_is_no_failure(cluster: ControlPlane) -> None:
+    await cluster.client.create(cron_job())
+    await cluster.advance(minutes=5)
+    name = f"report-{int(EPOCH.timestamp()) // 60 + 10}"
+    template = cron_job().spec.job_template
+    theirs = Job(metadata=ObjectMeta(name=name, namespace="default"), spec=template.spec)
+    await cluster.client.create(theirs)
+    await cluster.advance(minutes=6)
+    assert (await current(cluster)).status.last_schedule_time is None
+    assert not [line for line in await told(cluster.client) if "FailedCreate" in line]
+
+
+@pytest.mark.usefixtures("manager")
 async def test_forbidding_concurrency_skips_runs(cluster: ControlPlane) -> None:
     await cluster.client.create(cron_job(concurrency_policy="Forbid"))
     await cluster.advance(minutes=31)

@@ -1,13 +1,34 @@
-"""Sizes of a Deployment's roll-out (cases of deployment_util_test.go)."""
+"""Sizes of a Deployment's roll-out (cases of deployment_util_test.go, sync_test.go and rolling_test.go)."""
 
 from __future__ import annotations
 
-import pytest
+from datetime import timedelta
 
-from podling.api.apps_v1 import Deployment, DeploymentSpec, DeploymentStrategy, RollingUpdateDeployment
+import pytest
+from msgspec import structs
+
+from podling.api.apps_v1 import (
+    Deployment,
+    DeploymentSpec,
+    DeploymentStrategy,
+    ReplicaSet,
+    ReplicaSetSpec,
+    ReplicaSetStatus,
+    RollingUpdateDeployment,
+)
 from podling.api.core_v1 import Container, PodSpec, PodTemplateSpec
 from podling.api.meta_v1 import LabelSelector, ObjectMeta
-from podling.controllers.workloads.deployment_rules import max_surge, max_unavailable, same_template
+from podling.controllers.workloads.deployment_rules import (
+    grow_new,
+    max_surge,
+    max_unavailable,
+    resize,
+    same_template,
+    shrink_old,
+    size_annotations,
+    surplus_history,
+)
+from podling.sim.loop import EPOCH
 
 
 def deployment(replicas: int, surge: int | str, missing: int | str, type_: str) -> Deployment:
@@ -64,3 +85,128 @@ def test_templates_are_compared_without_hash_label(
     one: PodTemplateSpec | None, other: PodTemplateSpec | None, same: bool
 ) -> None:
     assert same_template(one, other) is same
+
+
+def replica_set(
+    name: str,
+    replicas: int,
+    age: int = 0,
+    *,
+    available: int | None = None,
+    before: Deployment | None = None,
+    present: int | None = None,
+) -> ReplicaSet:
+    """Return a replica set, ``age`` hours old, as it was sized for the deployment ``before``."""
+    created = EPOCH - timedelta(hours=age)
+    annotations = size_annotations(before) if before is not None else {}
+    status = ReplicaSetStatus(
+        replicas=replicas if present is None else present,
+        available_replicas=replicas if available is None else available,
+    )
+    return ReplicaSet(
+        metadata=ObjectMeta(name=name, uid=name, creation_timestamp=created, annotations=annotations),
+        spec=ReplicaSetSpec(replicas=replicas, selector=LabelSelector()),
+        status=status,
+    )
+
+
+# replicas and surge before and after, the new replica set's size, the old ones' sizes, and what they become
+SCALES: list[tuple[tuple[int, int], tuple[int, int], int | None, list[int], int | None, list[int]]] = [
+    ((10, 0), (12, 0), 10, [], 12, []),
+    ((10, 0), (5, 0), 10, [], 5, []),
+    ((5, 0), (10, 0), 2, [3], 4, [6]),
+    ((5, 0), (3, 0), 2, [3], 1, [2]),
+    ((9, 0), (4, 0), 8, [1], 4, [0]),
+    ((7, 0), (10, 0), 2, [3, 2], 3, [4, 3]),
+    ((13, 0), (8, 0), 2, [8, 3], 1, [5, 2]),
+    ((3, 0), (4, 0), 1, [1, 1], 2, [1, 1]),
+    ((3, 0), (2, 0), 1, [1, 1], 1, [1, 0]),
+    ((4, 0), (5, 0), None, [2, 2], None, [3, 2]),
+    ((6, 0), (0, 0), 3, [2, 1], 0, [0, 0]),
+    ((6, 0), (6, 0), 0, [0, 0], 6, [0, 0]),
+    ((10, 2), (20, 2), 6, [6], 11, [11]),
+    ((10, 3), (50, 6), 5, [8], 22, [34]),
+    ((10, 0), (14, 0), None, [7, 3], None, [10, 4]),
+    ((2, 1), (2, 1), 2, [1], 2, [1]),
+]
+
+
+@pytest.mark.parametrize(("before", "after", "new", "old", "new_after", "old_after"), SCALES)
+def test_resize_is_shared_out_in_proportion(
+    before: tuple[int, int],
+    after: tuple[int, int],
+    new: int | None,
+    old: list[int],
+    new_after: int | None,
+    old_after: list[int],
+) -> None:
+    earlier, now = (deployment(replicas, surge, 0, "RollingUpdate") for replicas, surge in (before, after))
+    current = None if new is None else replica_set("new", new, available=0, before=earlier)
+    others = [replica_set(f"old{age}", size, age + 1, before=earlier) for age, size in enumerate(old)]
+    changes = {each.replica_set.metadata.name: each.replicas for each in resize(now, current, others)}
+    if new is not None:
+        assert changes.get("new", new) == new_after
+    assert [changes.get(f"old{age}", size) for age, size in enumerate(old)] == old_after
+
+
+@pytest.mark.parametrize(
+    ("surge", "old", "new", "after"),
+    [(0, 10, 0, 0), (2, 10, 0, 2), (2, 5, 0, 7), (2, 10, 2, 2), (2, 2, 11, 10)],
+)
+def test_new_replica_set_grows_within_the_surge(surge: int, old: int, new: int, after: int) -> None:
+    current, other = replica_set("new", new), replica_set("old", old, 1)
+    changes = grow_new(deployment(10, surge, 0, "RollingUpdate"), current, [other])
+    assert (changes[0].replicas if changes else new) == after
+
+
+# maxUnavailable, sizes of old and new, available pods of both, and the old size after that
+SHRINKS = [
+    (0, 10, 0, 10, 0, 9),
+    (2, 10, 0, 10, 0, 8),
+    (2, 10, 0, 8, 0, 8),
+    (2, 10, 0, 9, 0, 8),
+    (2, 8, 2, 8, 0, 8),
+    (2, 10, 0, 1, 0, 8),
+    (2, 0, 0, 0, 0, 0),
+]
+
+
+@pytest.mark.parametrize(("unavailable", "old", "new", "old_ready", "new_ready", "after"), SHRINKS)
+def test_old_replica_sets_shrink_within_max_unavailable(
+    unavailable: int, old: int, new: int, old_ready: int, new_ready: int, after: int
+) -> None:
+    current = replica_set("new", new, available=new_ready)
+    other = replica_set("old", old, 1, available=old_ready)
+    changes = shrink_old(deployment(10, 0, unavailable, "RollingUpdate"), current, [other])
+    assert (changes[0].replicas if changes else old) == after
+
+
+# the limit, (spec.replicas, status.replicas) of old replica sets, and the number that goes
+HISTORIES: list[tuple[int | None, list[tuple[int, int]], int]] = [
+    (1, [(0, 0), (0, 0), (0, 0)], 2),
+    (0, [(0, 0), (0, 1), (1, 0), (1, 1)], 1),
+    (0, [(0, 0), (0, 0)], 2),
+    (0, [(1, 1), (1, 1)], 0),
+    (2**31 - 1, [(0, 0), (0, 0), (0, 0)], 0),
+    (None, [(0, 0), (0, 0), (0, 0)], 0),
+]
+
+
+@pytest.mark.parametrize(("limit", "sizes", "gone"), HISTORIES)
+def test_history_beyond_the_limit_goes_once_it_is_empty(
+    limit: int | None, sizes: list[tuple[int, int]], gone: int
+) -> None:
+    held = deployment(1, 0, 0, "RollingUpdate")
+    held = structs.replace(held, spec=structs.replace(held.spec, revision_history_limit=limit))
+    old = [
+        replica_set(f"old{number}", wanted, present=present) for number, (wanted, present) in enumerate(sizes)
+    ]
+    assert len(surplus_history(held, old)) == gone
+
+
+def test_replica_set_that_is_being_deleted_is_no_history() -> None:
+    held = deployment(1, 0, 0, "RollingUpdate")
+    held = structs.replace(held, spec=structs.replace(held.spec, revision_history_limit=0))
+    old = replica_set("old", 0)
+    old = structs.replace(old, metadata=structs.replace(old.metadata, deletion_timestamp=EPOCH))
+    assert surplus_history(held, [old]) == []

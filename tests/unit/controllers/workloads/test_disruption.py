@@ -122,7 +122,9 @@ async def test_unmanaged_pods_are_reported_in_event(cluster: ControlPlane) -> No
     await cluster.advance(seconds=1)
     (line,) = await told(cluster.client)
     assert line.startswith(
-        "Warning UnmanagedPods web: Pods selected by this PodDisruptionBudget (selector: app=web)"
+        "Warning UnmanagedPods web: Pods selected by this PodDisruptionBudget (selector: "
+        "&LabelSelector{MatchLabels:map[string]string{app: web,},"
+        "MatchExpressions:[]LabelSelectorRequirement{},}) were found to be unmanaged."
     )
 
 
