@@ -6,6 +6,7 @@ import re
 import signal
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
+from typing import Any
 
 from msgspec import Struct
 
@@ -46,7 +47,7 @@ class Explanation(Struct, frozen=True, kw_only=True):
     area: str
     """``scheduler``, ``node``, ``sandbox``, ``volume``, ``image``, ``configuration``, ``runtime``, ``init``,
     ``crash``, ``probe``, ``hook``, ``gate``, ``deletion``, ``end``, ``workload``, ``start``, ``service``,
-    ``policy``, ``dns``, ``autoscaler`` or ``none``."""
+    ``policy``, ``dns``, ``autoscaler``, ``budget`` or ``none``."""
     reason: str
     """Kubernetes' own word for it (``ImagePullBackOff``, ``Unschedulable`` ...)."""
     container: str = ""
@@ -112,11 +113,14 @@ def event_source(event: Event) -> Source:
 def condition_source(pod: Pod, type_: str) -> tuple[Source, ...]:
     """Return the condition as a source; nothing if the pod has none such."""
     found = condition(pod, type_)
-    if found is None:
-        return ()
+    return (source_of_condition(found),) if found is not None else ()
+
+
+def source_of_condition(found: Any) -> Source:
+    """Return a condition, of an object of any kind, as a source."""
     said = ": ".join(filter(None, (found.reason, one_line(found.message))))
     detail = f"{found.status}{f' ({said})' if said else ''}"
-    return (Source(kind="condition", name=type_, detail=detail, last=found.last_transition_time),)
+    return Source(kind="condition", name=found.type, detail=detail, last=found.last_transition_time)
 
 
 def container_source(status: ContainerStatus) -> Source:

@@ -7,23 +7,28 @@ from typing import Any
 
 from podling import clock
 from podling.api.autoscaling_v2 import HorizontalPodAutoscaler
+from podling.api.batch_v1 import CronJob, Job
 from podling.api.core_v1 import Event, Node, Pod, Service
 from podling.api.discovery_v1 import EndpointSlice
+from podling.api.policy_v1 import PodDisruptionBudget
 from podling.cli.autoscaling.explain import explain_autoscaler
 from podling.cli.common_options import NoAnswer
 from podling.cli.evidence import Evidence, Explanation, PartProblems
 from podling.cli.explain import explain
 from podling.cli.explain_absent import explain_absent
 from podling.cli.explain_processes import with_control_plane
-from podling.cli.explain_workload import explain_workload
-from podling.cli.recorded_events import events_of, moment_of
+from podling.cli.recorded_events import NEVER, events_of, moment_of
+from podling.cli.workloads.budgets import explain_budget
+from podling.cli.workloads.explain import explain_workload
+from podling.cli.workloads.schedules import explain_cron_job
 from podling.client.base import Client
 from podling.client.kubeconfig import Connection
 from podling.machinery import scheme
 from podling.machinery.errors import ApiError, is_not_found
+from podling.machinery.selectors import readable_selector
 
 WORKLOADS = ("Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "Job", "ReplicationController")
-KINDS = ("Pod", *WORKLOADS, "Service", "HorizontalPodAutoscaler")
+KINDS = ("Pod", *WORKLOADS, "CronJob", "Service", "HorizontalPodAutoscaler", "PodDisruptionBudget")
 NO_PROBLEMS = PartProblems()
 BETWEEN = ("ReplicaSet",)
 """Kinds that stand between a workload and its pods."""
@@ -50,6 +55,10 @@ async def why(
         return with_control_plane(await _service(client, name, namespace, parts, connection), parts)
     if resource.kind == "HorizontalPodAutoscaler":
         return with_control_plane(await _autoscaler(client, name, namespace), parts)
+    if resource.kind == "CronJob":
+        return with_control_plane(await _cron_job(client, name, namespace, parts), parts)
+    if resource.kind == "PodDisruptionBudget":
+        return with_control_plane(await _budget(client, name, namespace, parts), parts)
     return with_control_plane(await _workload(client, resource, name, namespace, parts), parts)
 
 
@@ -104,6 +113,30 @@ async def _service(
 async def _autoscaler(client: Client, name: str, namespace: str) -> Explanation:
     hpa = await _existing(client, scheme.resource_of(HorizontalPodAutoscaler), name, namespace)
     return explain_autoscaler(hpa, await events_of(client, hpa), clock.now())
+
+
+async def _cron_job(client: Client, name: str, namespace: str, parts: PartProblems) -> Explanation:
+    """Return the explanation of a CronJob by its runs: those that are active, and the newest."""
+    cron_job = await _existing(client, scheme.resource_of(CronJob), name, namespace)
+    jobs = [each for each in (await client.list(Job, namespace)).items if _owned(each, [cron_job])]
+    jobs.sort(key=lambda job: (job.metadata.creation_timestamp or NEVER, job.metadata.name or ""))
+    active = {each.uid for each in cron_job.status.active}
+    runs = [
+        (job, await _of_owner(client, job, parts))
+        for job in jobs
+        if job is jobs[-1] or job.metadata.uid in active
+    ]
+    return explain_cron_job(cron_job, runs, await events_of(client, cron_job), clock.now())
+
+
+async def _budget(client: Client, name: str, namespace: str, parts: PartProblems) -> Explanation:
+    """Return the explanation of a budget by the pods that it selects."""
+    budget = await _existing(client, scheme.resource_of(PodDisruptionBudget), name, namespace)
+    selector = readable_selector(budget.spec.selector)
+    pods = (await client.list(Pod, namespace)).items if selector is not None else ()
+    chosen = [pod for pod in pods if selector is not None and selector.matches(pod.metadata.labels)]
+    answers = [(pod, await _explained(client, pod, parts)) for pod in chosen]
+    return explain_budget(budget, answers, await events_of(client, budget))
 
 
 async def _workload(

@@ -1,4 +1,4 @@
-"""``podling why POD``: one paragraph on why a pod or a Service does not work, and what to do."""
+"""``podling why POD``: one paragraph on why a pod or a workload does not work, and what to do."""
 
 from __future__ import annotations
 
@@ -29,8 +29,9 @@ UNHEALTHY = 1
 def why(pod: str, directory: DataDirectory, namespace: str, output: str) -> None:
     """Say why POD is not Running or not Ready, and what to do about it.
 
-    POD is a pod's name, a workload such as deployment/web, whose pods may not even exist, a Service such
-    as service/web: why it leads to no pod, or an autoscaler such as hpa/web: why it does not scale.
+    POD is a pod's name, a workload such as deployment/web, whose pods may not even exist, a CronJob such
+    as cronjob/tidy: why no run begins, a Service such as service/web: why it leads to no pod, an autoscaler
+    such as hpa/web: why it does not scale, or a budget such as pdb/web: why no pod may be evicted.
 
     \b
     Exit codes: 0  nothing is wrong: Ready, or ended well

@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 
 from podling.api.autoscaling_v2 import HorizontalPodAutoscaler, HorizontalPodAutoscalerCondition
 from podling.api.core_v1 import Event
-from podling.cli.evidence import Explanation, Source, event_source, one_line
+from podling.cli.evidence import Explanation, Source, event_source, one_line, source_of_condition
 
 AREA = "autoscaler"
 FIRST_LOOK = timedelta(minutes=1)
@@ -74,11 +74,6 @@ def _condition(hpa: HorizontalPodAutoscaler, type_: str) -> HorizontalPodAutosca
     return next((each for each in hpa.status.conditions if each.type == type_), None)
 
 
-def _source(found: HorizontalPodAutoscalerCondition) -> Source:
-    detail = f"{found.status} ({found.reason}: {one_line(found.message)})"
-    return Source(kind="condition", name=found.type, detail=detail, last=found.last_transition_time)
-
-
 def _answer(
     found: HorizontalPodAutoscalerCondition, text: str, advice: str = "", *, healthy: bool = False
 ) -> Explanation:
@@ -88,7 +83,7 @@ def _answer(
         reason=found.reason,
         text=text,
         advice=advice,
-        evidence=(_source(found),),
+        evidence=(source_of_condition(found),),
     )
 
 
@@ -166,7 +161,7 @@ def _not_written(hpa: HorizontalPodAutoscaler, events: Sequence[Event]) -> Expla
         text=text,
         advice=f"See what refuses it: kubectl scale {_target(hpa)} --replicas={hpa.spec.max_replicas} "
         f"-n {hpa.metadata.namespace} --dry-run=server",
-        evidence=(_source(found), *failed),
+        evidence=(source_of_condition(found), *failed),
     )
 
 
@@ -200,5 +195,5 @@ def _well(hpa: HorizontalPodAutoscaler) -> Explanation:
     least = 1 if hpa.spec.min_replicas is None else hpa.spec.min_replicas
     text = f"Nothing is wrong: autoscaler {hpa.metadata.name} keeps {_target(hpa)} at "
     text += f"{hpa.status.desired_replicas} replicas, between {least} and {hpa.spec.max_replicas}."
-    evidence = (_source(found),) if found is not None else ()
+    evidence = (source_of_condition(found),) if found is not None else ()
     return Explanation(healthy=True, area="none", reason="Active", text=text, evidence=evidence)

@@ -9,8 +9,8 @@ from msgspec import structs
 
 from podling.api.core_v1 import Pod
 from podling.cli.evidence import Explanation, Source
-from podling.cli.explain_workload import wanted
 from podling.cli.services.evidence import ServiceEvidence, labels_text, plural
+from podling.cli.workloads.explain import wanted
 
 NEAR_RATIO = 0.6
 """The similarity from which on another value counts as a slip of the pen, as ``difflib`` measures it."""

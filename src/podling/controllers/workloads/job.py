@@ -45,7 +45,6 @@ from podling.controllers.workloads.job_rules import Backoff, Step
 from podling.controllers.workloads.pod_control import PodControl, slow_start, together
 from podling.machinery.conditions import find
 
-CONTROLLER_NAME = "kubernetes.io/job-controller"
 BY_JOB = "job"
 TOO_MANY_SUCCEEDED = "Too many succeeded pods running after completion count reached"
 
@@ -283,4 +282,4 @@ def _action(step: Step) -> str:
 
 def _is_external(job: Job) -> bool:
     """Return whether another controller manages the job."""
-    return job.spec.managed_by not in (None, "", CONTROLLER_NAME)
+    return job.spec.managed_by not in (None, "", job_rules.CONTROLLER_NAME)

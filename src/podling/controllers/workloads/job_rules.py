@@ -25,6 +25,8 @@ from podling.controllers.workloads.job_pod_rules import (
     replaces_failed_only,
 )
 
+CONTROLLER_NAME = "kubernetes.io/job-controller"
+"""The manager of Jobs that name none."""
 PODS_PER_STEP_MAX = 500
 BACKOFF_SECONDS_INITIAL = 10.0
 BACKOFF_SECONDS_MAX = 600.0

@@ -11,7 +11,7 @@ from podling.api.apps_v1 import DaemonSet, Deployment
 from podling.api.batch_v1 import Job
 from podling.api.core_v1 import Event, Pod
 from podling.cli.evidence import Explanation
-from podling.cli.explain_workload import explain_workload
+from podling.cli.workloads.explain import explain_workload
 
 NAMES = {"name": "web", "namespace": "shop"}
 
@@ -38,8 +38,13 @@ def event(reason: str, message: str, kind: str = "ReplicaSet") -> Event:
     return msgspec.convert(plain, Event)
 
 
-def pod(name: str, namespace: str = "shop") -> Pod:
-    return msgspec.convert({"metadata": {"name": name, "namespace": namespace}}, Pod)
+def pod(name: str, phase: str = "Pending", *, ready: bool = False) -> Pod:
+    condition = {"type": "Ready", "status": "True" if ready else "False"}
+    plain = {
+        "metadata": {"name": name, "namespace": "shop"},
+        "status": {"phase": phase, "conditions": [condition]},
+    }
+    return msgspec.convert(plain, Pod)
 
 
 @pytest.mark.parametrize(
@@ -97,6 +102,47 @@ def test_workloads_that_are_to_have_no_pods_and_such_that_lack_some() -> None:
         },
     }
     assert not explain_workload(msgspec.convert(spread, DaemonSet), [], []).healthy
+
+
+def test_pod_that_has_ended_matters_while_its_replacement_is_missing() -> None:
+    evicted, fresh = (pod("web-1-a", "Failed"), ILL), (pod("web-1-b", "Running", ready=True), WELL)
+    assert explain_workload(deployment(1), [evicted, fresh], []).healthy
+    assert explain_workload(deployment(2), [evicted, fresh], []).reason == "CrashLoopBackOff"
+
+
+def test_pods_that_have_ended_are_not_counted_as_present() -> None:
+    refused = event("FailedCreate", "exceeded quota: q")
+    answer = explain_workload(deployment(1), [(pod("web-1-a", "Failed"), ILL)], [refused])
+    assert answer.text.startswith("Deployment web has 0 of 1 pods; the next could not be created")
+
+
+def test_deadline_is_added_to_the_refusal_of_pods() -> None:
+    condition = {"type": "Progressing", "status": "False", "reason": "ProgressDeadlineExceeded"}
+    plain = msgspec.to_builtins(deployment(1, progressDeadlineSeconds=60))
+    stuck = msgspec.convert(plain | {"status": {"conditions": [condition]}}, Deployment)
+    answer = explain_workload(stuck, [], [event("FailedCreate", "exceeded quota: q")])
+    assert (answer.reason, [each.name for each in answer.evidence]) == (
+        "FailedCreate",
+        ["FailedCreate", "Progressing"],
+    )
+    assert answer.text.endswith("no progress for 60 s.")
+
+
+def test_complete_job_is_healthy_after_failed_pods() -> None:
+    done = {
+        "metadata": NAMES,
+        "spec": {"suspend": True, "template": {}},
+        "status": {"conditions": [COMPLETE]},
+    }
+    answer = explain_workload(msgspec.convert(done, Job), [(pod("web-a", "Failed"), ILL)], [])
+    assert (answer.healthy, answer.text) == (True, "Nothing is wrong: Job web is complete.")
+
+
+def test_failed_job_is_explained_before_its_pods() -> None:
+    failed = {"type": "Failed", "status": "True", "reason": "DeadlineExceeded", "message": "too long"}
+    plain = {"metadata": NAMES, "spec": {"template": {}}, "status": {"conditions": [failed]}}
+    answer = explain_workload(msgspec.convert(plain, Job), [(pod("web-a", "Failed"), ILL)], [])
+    assert answer.reason == "DeadlineExceeded"
 
 
 COMPLETE = {"type": "Complete", "status": "True"}

@@ -1,0 +1,1 @@
+"""Why workloads, their schedules and their budgets do not get on."""
