@@ -36,7 +36,7 @@ from podling.controllers.workloads.replicaset import ReplicaSetController
 from podling.controllers.workloads.statefulset import StatefulSetController
 from podling.sim.loop import run
 from podling.testing import ControlPlane, memory_cluster
-from tests.support.control_loops import make_ready, pod, running
+from tests.support.control_loops import add_node, make_ready, pod, running
 from tests.support.workloads import claim, deployment, job, service, stateful_set, volume
 
 T = TypeVar("T")
@@ -245,6 +245,7 @@ def test_slices_are_correct_after_lost_requests(seed: int) -> None:
     async def story() -> None:
         async with memory_cluster() as cluster:
             client: Any = Lossy(cluster.client)
+            await add_node(cluster.client, "n1")
             async with running(client, EndpointSliceController, EndpointsController):
                 await cluster.client.create(service())
                 for number in range(30):
@@ -265,7 +266,7 @@ def test_slices_are_correct_after_lost_requests(seed: int) -> None:
 
 async def serve(cluster: ControlPlane, name: str, ip: str) -> None:
     """A pod of the service runs, and has this address."""
-    await cluster.client.create(pod(name, labels={"app": "web"}))
+    await cluster.client.create(pod(name, node="n1", labels={"app": "web"}))
     conditions = [{"type": "Ready", "status": "True"}]
     status = {"phase": "Running", "podIP": ip, "podIPs": [{"ip": ip}], "conditions": conditions}
     await cluster.client.patch(Pod, name, {"status": status}, "default", subresource="status")
