@@ -14,7 +14,11 @@ test. A test that is a coroutine gets an ``AsyncCluster``, whose methods are awa
 from __future__ import annotations
 
 import inspect
+import os
 from collections.abc import Generator, Iterator
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -29,8 +33,35 @@ MARKER = (
 OWN_FIXTURES = ("cluster", "shared_cluster")
 
 
+KUBECONFIG_INI = "podling_kubeconfig"
+_KUBECONFIG = pytest.StashKey[Path]()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addini(
+        KUBECONFIG_INI,
+        "Let KUBECONFIG lead to the cluster of the running test, for programs and libraries that read it.",
+        type="bool",
+        default=False,
+    )
+
+
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", MARKER)
+    if config.getini(KUBECONFIG_INI):
+        # Set before any test is imported: some libraries read the variable when they are.
+        folder = TemporaryDirectory(prefix="podling-kubeconfig-")
+        config.add_cleanup(folder.cleanup)
+        before = os.environ.get("KUBECONFIG")
+        config.add_cleanup(partial(_restore, before))
+        config.stash[_KUBECONFIG] = path = Path(folder.name, "config")
+        os.environ["KUBECONFIG"] = str(path)
+
+
+def _restore(before: str | None) -> None:
+    os.environ.pop("KUBECONFIG", None)
+    if before is not None:
+        os.environ["KUBECONFIG"] = before
 
 
 @pytest.fixture
@@ -74,8 +105,15 @@ def shared_cluster(
 
 
 def _fitting(found: Cluster, request: pytest.FixtureRequest) -> Cluster | AsyncCluster:
-    """Return the cluster in the form that suits a test: awaited in a coroutine."""
+    """Return the cluster in the form that suits a test: awaited in a coroutine.
+
+    ``KUBECONFIG`` leads to it where the configuration wants that.
+    """
     function = getattr(request, "function", None)
+    path = request.config.stash.get(_KUBECONFIG, None)
+    if path is not None:
+        path.touch(mode=0o600)
+        path.write_bytes(found.kubeconfig.read_bytes())
     return found.asynchronous if inspect.iscoroutinefunction(function) else found
 
 
