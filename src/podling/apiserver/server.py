@@ -14,6 +14,7 @@ from functools import partial
 
 from msgspec.structs import replace
 
+from podling import clock
 from podling.api.core_v1 import Binding, ComponentStatus, Namespace, Service
 from podling.apiserver.admission.base import Chain, Plugin
 from podling.apiserver.admission.policy_status import Kinds, PolicyStatus
@@ -218,8 +219,11 @@ class ApiServer:
         self._keep_running("priority-and-fairness-config-consumer", self.fairness.run)
 
     def start_workers(self) -> None:
-        """Compute large writes in processes of their own; the first such write starts one."""
-        if self._pool is None:
+        """Compute large writes in processes of their own; the first such write starts one.
+
+        A loop that keeps its own time computes them itself: it would not wait for other processes.
+        """
+        if self._pool is None and clock.own_loop() is None:
             self._pool = Pool()
             self.count(self._pool)
             self.registry.compute_in(RemoteStages(self._pool, self.catalogue.definition_of))

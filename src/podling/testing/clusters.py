@@ -108,13 +108,20 @@ class Cluster(_Shared):
         condition: Condition = "condition=Ready",
         *,
         within: str | float = WITHIN,
+        patience: float = 0,
         namespace: str | None = None,
     ) -> Plain | None:
         """Let time pass until a condition of ``kubectl wait`` holds, or a function of the object is true.
 
         Returns the object, None for one that was to be deleted. Raises ``ExpectationFailed``.
+
+        Args:
+            within: the most time of the cluster that may pass.
+            patience: seconds of the machine's time that time stands still for at first: for an operator in
+                another program, which takes a while to start or to react.
         """
-        return self._run(lambda own: own.expect(what, condition, within, self._namespace(namespace)))
+        where = self._namespace(namespace)
+        return self._run(lambda own: own.expect(what, condition, within, where, patience))
 
     @contextmanager
     def fault(self, kind: str, **options: Any) -> Iterator[None]:
@@ -188,13 +195,20 @@ class AsyncCluster(_Shared):
         condition: Condition = "condition=Ready",
         *,
         within: str | float = WITHIN,
+        patience: float = 0,
         namespace: str | None = None,
     ) -> Plain | None:
         """Let time pass until a condition of ``kubectl wait`` holds, or a function of the object is true.
 
         Returns the object, None for one that was to be deleted. Raises ``ExpectationFailed``.
+
+        Args:
+            within: the most time of the cluster that may pass.
+            patience: seconds of the machine's time that time stands still for at first: for an operator in
+                another program, which takes a while to start or to react.
         """
-        return await self._run(lambda own: own.expect(what, condition, within, self._namespace(namespace)))
+        where = self._namespace(namespace)
+        return await self._run(lambda own: own.expect(what, condition, within, where, patience))
 
     @asynccontextmanager
     async def fault(self, kind: str, **options: Any) -> AsyncIterator[None]:

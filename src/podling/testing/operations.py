@@ -6,8 +6,9 @@ their containers take time to start.
 
 from __future__ import annotations
 
+import asyncio
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
 
 from podling.api.meta_v1 import DeleteOptions
@@ -103,19 +104,32 @@ class Operations:
         await self.winding.advance(seconds)
 
     async def expect(
-        self, what: str, condition: Condition, within: str | float, namespace: str
+        self,
+        what: str,
+        condition: Condition,
+        within: str | float,
+        namespace: str,
+        patience: float = 0,
     ) -> Plain | None:
         """Let time pass until a condition holds; return the object, or None for a deleted one.
 
         Raises ``ExpectationFailed``.
+
+        Args:
+            patience: seconds of the machine's time that time stands still for at first, so that another
+                program can act.
         """
         kind, _, name = what.partition("/")
         resource, seconds = self._resource_named(kind), span_of(within)
         own = namespace if resource.namespaced else ""
         text = condition if isinstance(condition, str) else "create"
         holds = predicate(condition) if isinstance(condition, str) else _present_and(condition)
-        waiting = until_met(self._registry, resource, Awaited(kind, name, text, own), SYSTEM, holds)
-        if not await self.winding.run_until(waiting, seconds):
+
+        def met() -> Coroutine[Any, Any, None]:
+            return until_met(self._registry, resource, Awaited(kind, name, text, own), SYSTEM, holds)
+
+        is_met = patience > 0 and await _in_machine_time(met(), patience)
+        if not is_met and not await self.winding.run_until(met(), seconds):
             shown = condition if isinstance(condition, str) else getattr(condition, "__name__", "condition")
             raise ExpectationFailed(f"{what}: {shown} did not come true within {seconds:g} s")
         await self.settle()
@@ -164,6 +178,16 @@ def seconds_in(days: float, hours: float, minutes: float, seconds: float) -> flo
     if not 0 <= total < math.inf:
         raise ValueError("time cannot go back")
     return total
+
+
+async def _in_machine_time(work: Coroutine[Any, Any, None], seconds: float) -> bool:
+    """Return whether ``work`` ends in time."""
+    try:
+        async with asyncio.timeout(seconds):
+            await work
+    except TimeoutError:
+        return False
+    return True
 
 
 def _present_and(test: Callable[[Plain], bool]) -> Holds:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
@@ -87,3 +88,13 @@ def test_unknown_names_are_refused(cluster: Cluster) -> None:
         cluster.get("pods")
     with pytest.raises(ApiError, match='pods "absent" not found'):
         cluster.get("pod/absent")
+
+
+def test_expectation_is_patient_with_other_programs(cluster: Cluster) -> None:
+    """The condition comes by another thread, while the time of the cluster stands still."""
+    before = cluster.now
+    late = threading.Timer(0.1, cluster.apply, [WEB])
+    late.start()
+    assert cluster.expect("deploy/web", "create", patience=60)
+    late.join()
+    assert cluster.now == before
