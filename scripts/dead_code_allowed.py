@@ -45,6 +45,7 @@ do_GET  # http.server calls it by the name of the method
 log_message
 __getattr__  # of a module
 pytest_addoption
+pytest_load_initial_conftests
 pytest_configure  # pytest finds hooks and fixtures by name
 pytest_runtest_makereport
 shared_cluster

@@ -108,7 +108,7 @@ class Cluster(_Shared):
         condition: Condition = "condition=Ready",
         *,
         within: str | float = WITHIN,
-        patience: float = 0,
+        machine_seconds: float = 0,
         namespace: str | None = None,
     ) -> Plain | None:
         """Let time pass until a condition of ``kubectl wait`` holds, or a function of the object is true.
@@ -117,11 +117,11 @@ class Cluster(_Shared):
 
         Args:
             within: the most time of the cluster that may pass.
-            patience: seconds of the machine's time that time stands still for at first: for an operator in
+            machine_seconds: the machine's time for which time stands still at first: for an operator in
                 another program, which takes a while to start or to react.
         """
         where = self._namespace(namespace)
-        return self._run(lambda own: own.expect(what, condition, within, where, patience))
+        return self._run(lambda own: own.expect(what, condition, within, where, machine_seconds))
 
     @contextmanager
     def fault(self, kind: str, **options: Any) -> Iterator[None]:
@@ -195,7 +195,7 @@ class AsyncCluster(_Shared):
         condition: Condition = "condition=Ready",
         *,
         within: str | float = WITHIN,
-        patience: float = 0,
+        machine_seconds: float = 0,
         namespace: str | None = None,
     ) -> Plain | None:
         """Let time pass until a condition of ``kubectl wait`` holds, or a function of the object is true.
@@ -204,11 +204,11 @@ class AsyncCluster(_Shared):
 
         Args:
             within: the most time of the cluster that may pass.
-            patience: seconds of the machine's time that time stands still for at first: for an operator in
+            machine_seconds: the machine's time for which time stands still at first: for an operator in
                 another program, which takes a while to start or to react.
         """
         where = self._namespace(namespace)
-        return await self._run(lambda own: own.expect(what, condition, within, where, patience))
+        return await self._run(lambda own: own.expect(what, condition, within, where, machine_seconds))
 
     @asynccontextmanager
     async def fault(self, kind: str, **options: Any) -> AsyncIterator[None]:

@@ -109,14 +109,14 @@ class Operations:
         condition: Condition,
         within: str | float,
         namespace: str,
-        patience: float = 0,
+        machine_seconds: float = 0,
     ) -> Plain | None:
         """Let time pass until a condition holds; return the object, or None for a deleted one.
 
         Raises ``ExpectationFailed``.
 
         Args:
-            patience: seconds of the machine's time that time stands still for at first, so that another
+            machine_seconds: the machine's time for which time stands still at first, so that another
                 program can act.
         """
         kind, _, name = what.partition("/")
@@ -128,7 +128,7 @@ class Operations:
         def met() -> Coroutine[Any, Any, None]:
             return until_met(self._registry, resource, Awaited(kind, name, text, own), SYSTEM, holds)
 
-        is_met = patience > 0 and await _in_machine_time(met(), patience)
+        is_met = machine_seconds > 0 and await _in_machine_time(met(), machine_seconds)
         if not is_met and not await self.winding.run_until(met(), seconds):
             shown = condition if isinstance(condition, str) else getattr(condition, "__name__", "condition")
             raise ExpectationFailed(f"{what}: {shown} did not come true within {seconds:g} s")

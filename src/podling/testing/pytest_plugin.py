@@ -46,16 +46,20 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
+    """Set ``KUBECONFIG`` where wanted, before any test is imported: some libraries read it when they are."""
+    if not early_config.getini(KUBECONFIG_INI):
+        return
+    folder = TemporaryDirectory(prefix="podling-kubeconfig-")
+    early_config.add_cleanup(folder.cleanup)
+    early_config.add_cleanup(partial(_restore, os.environ.get("KUBECONFIG")))
+    early_config.stash[_KUBECONFIG] = path = Path(folder.name, "config")
+    os.environ["KUBECONFIG"] = str(path)
+
+
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", MARKER)
-    if config.getini(KUBECONFIG_INI):
-        # Set before any test is imported: some libraries read the variable when they are.
-        folder = TemporaryDirectory(prefix="podling-kubeconfig-")
-        config.add_cleanup(folder.cleanup)
-        before = os.environ.get("KUBECONFIG")
-        config.add_cleanup(partial(_restore, before))
-        config.stash[_KUBECONFIG] = path = Path(folder.name, "config")
-        os.environ["KUBECONFIG"] = str(path)
 
 
 def _restore(before: str | None) -> None:

@@ -90,11 +90,11 @@ def test_unknown_names_are_refused(cluster: Cluster) -> None:
         cluster.get("pod/absent")
 
 
-def test_expectation_is_patient_with_other_programs(cluster: Cluster) -> None:
+def test_expectation_waits_for_other_programs(cluster: Cluster) -> None:
     """The condition comes by another thread, while the time of the cluster stands still."""
     before = cluster.now
     late = threading.Timer(0.1, cluster.apply, [WEB])
     late.start()
-    assert cluster.expect("deploy/web", "create", patience=60)
+    assert cluster.expect("deploy/web", "create", machine_seconds=60)
     late.join()
     assert cluster.now == before
