@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 from collections.abc import Iterator
@@ -20,6 +21,9 @@ NAMES_OF_KUBERNETES = (
     "apiserver_flowcontrol_latest_s",
     "apiserver_flowcontrol_next_discounted_s_bounds",
     "apiserver_flowcontrol_next_s_bounds",
+    "container_memory_failcnt",
+    "kubelet_evictions",
+    "kubelet_pod_resize_duration_milliseconds",
 )
 """Names that upstream chose before there were conventions."""
 
@@ -57,7 +61,17 @@ def busy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealCluster]:
         for kind in ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"):
             cluster.apply(WEBHOOK | {"kind": kind})
         probe = {"exec": {"command": ["true"]}, "periodSeconds": 1}
-        cluster.apply(shell_pod("probed", "sleep 3600", container={"readinessProbe": probe}))
+        limits = {"limits": {"cpu": "100m", "memory": "64Mi"}}
+        wish = {
+            "readinessProbe": probe,
+            "resources": limits,
+            "volumeMounts": [{"name": "data", "mountPath": "/d"}],
+        }
+        fill = (
+            "echo words; dd if=/dev/zero of=/d/zeros bs=1M count=3; dd if=/dev/zero of=/layer bs=1M count=2; "
+        )
+        fill += "sleep 3600"
+        cluster.apply(shell_pod("probed", fill, container=wish, volumes=[{"name": "data", "emptyDir": {}}]))
         cluster.apply(shell_pod("waits", "true", nodeSelector={"kubernetes.io/hostname": "nowhere"}))
         cluster.wait_ready("probed")
         cluster.kubectl("wait", "pod/waits", "--for=condition=PodScheduled=false", "--timeout=30s")
@@ -126,3 +140,46 @@ def test_probes_and_containers_are_counted(busy: RealCluster) -> None:
     assert 'container="main",pod="probed",namespace="default"' in labels
     assert int(count) >= 1
     assert 'container="main"' in node_page(busy, "metrics/cadvisor")
+
+
+@pytest.mark.skipif(bool(missing_for_containers()), reason="needs cgroups")
+def test_summary_shows_what_the_pod_uses(busy: RealCluster) -> None:
+    """Each part of the summary, compared with what the pod was made to use."""
+    found = json.loads(node_page(busy, "stats/summary"))
+    pod = next(each for each in found["pods"] if each["podRef"]["name"] == "probed")
+    (main,) = pod["containers"]
+    assert 0 < main["memory"]["workingSetBytes"] <= main["memory"]["usageBytes"] <= 64 << 20
+    assert main["memory"]["availableBytes"] == (64 << 20) - main["memory"]["workingSetBytes"]
+    assert main["memory"]["pageFaults"] > 0
+    assert main["cpu"]["usageCoreNanoSeconds"] > 0
+    assert pod["cpu"]["usageCoreNanoSeconds"] >= main["cpu"]["usageCoreNanoSeconds"]
+    assert 2 << 20 <= main["rootfs"]["usedBytes"] < 3 << 20
+    assert 0 < main["logs"]["usedBytes"] <= 64 << 10
+    (data,) = [each for each in pod["volume"] if each["name"] == "data"]
+    assert 3 << 20 <= data["usedBytes"] < 4 << 20
+    assert pod["ephemeral-storage"]["usedBytes"] >= 5 << 20
+    assert pod["network"]["name"] == "eth0"
+    assert pod["process_stats"]["process_count"] >= 1
+    node = found["node"]
+    for part in ("cpu", "memory", "fs", "runtime", "rlimit", "network", "swap"):
+        assert part in node, part
+    assert node["fs"]["usedBytes"] + node["fs"]["availableBytes"] <= node["fs"]["capacityBytes"]
+    assert node["rlimit"]["curproc"] > 10
+    again = json.loads(node_page(busy, "stats/summary"))
+    assert again["node"]["cpu"]["usageNanoCores"] > 0
+
+
+@pytest.mark.skipif(bool(missing_for_containers()), reason="needs cgroups")
+def test_cadvisor_page_counts_what_the_kernel_counts(busy: RealCluster) -> None:
+    lines = node_page(busy, "metrics/cadvisor").splitlines()
+    own = [line for line in lines if 'pod="probed"' in line and 'container="main"' in line]
+    values = {line.partition("{")[0]: float(line.rpartition("}")[2].split()[0]) for line in own}
+    assert values["container_spec_memory_limit_bytes"] == 64 << 20
+    assert values["container_spec_cpu_quota"] == 10_000
+    assert values["container_cpu_cfs_periods_total"] > 0
+    assert values["container_memory_cache"] + values["container_memory_rss"] > 0
+    assert values["container_threads"] >= values["container_processes"] >= 1
+    received = [line for line in lines if line.startswith("container_network_receive_bytes_total{")]
+    assert any('pod="probed"' in line for line in received)
+    used = [line for line in lines if line.startswith("container_memory_usage_bytes{")]
+    assert any('id="/"' in line for line in used)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from podling.api.core_v1 import Node
 from podling.kubelet.server.machine_use import MachineMeter
 from podling.kubelet.server.server_metrics import resource_metrics_text
-from podling.kubelet.server.server_stats import take_snapshot
+from podling.kubelet.server.snapshot import take_snapshot
 from podling.machinery import errors
 from tests.support.kubelet_node import SimNode
 

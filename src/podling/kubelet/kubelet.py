@@ -36,6 +36,7 @@ from podling.kubelet.deps import KubeletDeps
 from podling.kubelet.directories import Directories
 from podling.kubelet.eviction.eviction_manager import EvictionManager
 from podling.kubelet.eviction.image_gc import ImageCollector
+from podling.kubelet.kubelet_metrics import KubeletMetrics
 from podling.kubelet.log_rotation import LogRotation
 from podling.kubelet.node.machine import Machine, read_machine, read_swap_areas
 from podling.kubelet.node.node_agent import NodeAgent
@@ -54,6 +55,7 @@ from podling.kubelet.pods.static_pods import StaticPods
 from podling.kubelet.probes.prober import Prober
 from podling.kubelet.reference_watches import ReferenceWatches
 from podling.kubelet.shutdown.shutdown_manager import ShutdownManager
+from podling.kubelet.shutdown.shutdown_state import ShutdownRecord
 from podling.kubelet.status.status import Verdict
 from podling.kubelet.status.status_manager import StatusManager
 from podling.kubelet.swap import NodeMemory, swap_refusal
@@ -89,6 +91,7 @@ class Kubelet:
         self._hostname = config.hostname or deps.node_name
         self._machine = deps.machine or read_machine(deps.root_dir)
         self._directories = Directories(deps.root_dir)
+        self._metrics = KubeletMetrics()
         self._health = NodeHealth()
         self._agent = NodeAgent(deps, self._machine, self._hostname, self._current_health)
         self._workers = PodWorkers(
@@ -123,7 +126,12 @@ class Kubelet:
             interval_seconds=config.container_log_monitor_interval,
         )
         self.pod_view: PodSource = PodView(
-            deps.runtime, self._directories, self._workers.values, self._services.prober
+            deps.runtime,
+            self._directories,
+            self._workers.values,
+            self._services.prober,
+            self._services.volumes.paths,
+            self._metrics,
         )
         """Read access to the node's pods."""
         self._images = ImageCollector(
@@ -141,6 +149,7 @@ class Kubelet:
             lambda: self._agent.node,
             deps.recorder,
             self._agent.request_report,
+            ShutdownRecord(deps.root_dir, self._metrics),
         )
         directory = config.static_pod_path
         self._static = (
@@ -183,7 +192,8 @@ class Kubelet:
             node=self._node_facts,
             admit=self._workers.admit,
             assignments=self._assignments,
-            resizer=Resizer(deps),
+            resizer=Resizer(deps, self._metrics),
+            metrics=self._metrics,
             refuse_resize=self._workers.refuse_resize,
             resources_changed=self._workers.resources_changed,
             service_links=self._service_links,

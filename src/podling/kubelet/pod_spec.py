@@ -55,6 +55,13 @@ def find_container(spec: PodSpec, name: str) -> Container | None:
     return next((found for _, found in containers_with_kind(spec) if found.name == name), None)
 
 
+def container_type(pod: Pod, container: Container) -> str:
+    """Return the type of a container as metrics name it."""
+    if any(each.name == container.name for each in pod.spec.containers):
+        return "container"
+    return "init_container" if container in pod.spec.init_containers else "ephemeral_container"
+
+
 def field_path(spec: PodSpec, name: str) -> str:
     """Return the container's place as events name it: ``spec.containers{app}``."""
     for kind, container in containers_with_kind(spec):

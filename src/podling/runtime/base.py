@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 from podling.runtime.failures import ExecTimeout, ImageFailure, NotFound, RuntimeFailure
+from podling.runtime.figures import RuntimeFigures
 from podling.runtime.image_service import Credentials, Image, ImageService
 from podling.runtime.values import (
     Container,
@@ -61,6 +62,7 @@ __all__ = [
     "KeepsLogs",
     "LinuxResources",
     "LogBuffer",
+    "MeasuresInDetail",
     "Mount",
     "MountPropagation",
     "NamespaceOptions",
@@ -206,6 +208,15 @@ class UpdatesCgroups(Protocol):
 
     async def update_cgroup(self, path: str, resources: LinuxResources) -> None:
         """Make a cgroup above pods, if it is not there, and change its limits; those not given stay."""
+        ...
+
+
+@runtime_checkable
+class MeasuresInDetail(Protocol):
+    """A runtime that counts what the kernel counts for each pod and container."""
+
+    async def figures(self) -> RuntimeFigures:
+        """Measure all running pods and containers."""
         ...
 
 

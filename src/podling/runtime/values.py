@@ -294,6 +294,7 @@ class ContainerStats(Struct, frozen=True, kw_only=True):
     cpu_nanoseconds: int = 0
     memory_bytes: int = 0
     memory_working_set_bytes: int = 0
+    swap_bytes: int = 0
     processes: int = 0
     writable_layer_bytes: int = 0
 

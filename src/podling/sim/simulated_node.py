@@ -24,7 +24,7 @@ from podling.kubelet.node.machine import Machine
 from podling.kubelet.pods.pod_source import PodSource
 from podling.kubelet.server.machine_use import MachineMeter
 from podling.kubelet.server.server_metrics import resource_metrics_text
-from podling.kubelet.server.server_stats import take_snapshot
+from podling.kubelet.server.snapshot import take_snapshot
 from podling.machinery.errors import service_unavailable
 from podling.machinery.network_ranges import Network
 from podling.node.static_pods import complete_static_pod

@@ -111,10 +111,11 @@ class EvictionManager:
             pod = worker.record.pod
             layers = {name: found.writable_layer_bytes for name, found in _measured_containers(worker, stats)}
             use = await self._storage_use(pod, layers)
-            text = excess(pod, use) if use is not None else ""
-            if text:
-                self._deps.recorder.event(pod, "Warning", "Evicted", text)
-                worker.kill(Verdict("Evicted", text), HARD_GRACE_SECONDS)
+            found = excess(pod, use) if use is not None else None
+            if found is not None:
+                self._deps.recorder.event(pod, "Warning", "Evicted", found.message)
+                self._services.metrics.evictions[found.signal] += 1
+                worker.kill(Verdict("Evicted", found.message), HARD_GRACE_SECONDS)
                 evicted.append(worker)
         self._meters.forget_unused()
         return evicted
@@ -197,6 +198,7 @@ class EvictionManager:
     def _end(self, worker: PodWorker, use: PodUse, choice: _Choice) -> None:
         text = message(use, choice.threshold, choice.observation)
         self._deps.recorder.event(use.pod, "Warning", "Evicted", text)
+        self._services.metrics.evictions[choice.threshold.signal] += 1
         condition = PodCondition(
             type=DISRUPTION_TARGET, status="True", reason="TerminationByKubelet", message=text
         )

@@ -48,23 +48,33 @@ def disk_volumes(pod: Pod, *, limited: bool = False) -> dict[str, int | None]:
     return found
 
 
-def excess(pod: Pod, use: StorageUse) -> str:
-    """Return the message for a pod above a limit; empty if it is within all of them."""
+class Excess(Struct, frozen=True):
+    """The limit that a pod exceeds, as the name of a signal, and the message that says so."""
+
+    signal: str
+    message: str
+
+
+def excess(pod: Pod, use: StorageUse) -> Excess | None:
+    """Return the first limit that a pod exceeds; None if it is within all of them."""
     for volume in pod.spec.volumes:
         limit = disk_volumes(pod).get(volume.name)
         if limit is not None and use.volumes.get(volume.name, 0) > limit:
             stated = volume.empty_dir.size_limit if volume.empty_dir is not None else ""
-            return f'Usage of EmptyDir volume "{volume.name}" exceeds the limit "{stated}". '
+            text = f'Usage of EmptyDir volume "{volume.name}" exceeds the limit "{stated}". '
+            return Excess("emptydirfs.limit", text)
     total = pod_limits(pod.spec).get(STORAGE)
     used = sum(use.containers.values()) + sum(use.volumes.get(name, 0) for name in disk_volumes(pod))
     used += use.managed
     if total is not None and used > total.value:
-        return f"Pod ephemeral local storage usage exceeds the total limit of containers {total}. "
+        text = f"Pod ephemeral local storage usage exceeds the total limit of containers {total}. "
+        return Excess("ephemeralpodfs.limit", text)
     for container in pod.spec.containers:
         own = container.resources.limits.get(STORAGE)
         if own is not None and use.containers.get(container.name, 0) > value(own):
-            return f'Container {container.name} exceeded its local ephemeral storage limit "{own}". '
-    return ""
+            text = f'Container {container.name} exceeded its local ephemeral storage limit "{own}". '
+            return Excess("ephemeralcontainerfs.limit", text)
+    return None
 
 
 class StorageMeters:

@@ -16,6 +16,7 @@ from podling.kubelet.containers.termination import Killer
 from podling.kubelet.containers.user_namespaces import UserNamespaces
 from podling.kubelet.deps import KubeletDeps
 from podling.kubelet.directories import Directories
+from podling.kubelet.kubelet_metrics import KubeletMetrics
 from podling.kubelet.observation import Observer
 from podling.kubelet.pods.admission import Waiting
 from podling.kubelet.pods.resize import Pending
@@ -51,8 +52,9 @@ class PodServices(Struct, frozen=True):
     resizer: Resizer
     refuse_resize: Callable[[Pod], Pending | None]
     """Returns None if the node grants a pod's changed resources, else the reason."""
-    resources_changed: Callable[[], None]
-    """Called when the pods may hold more or less than before: one has ended, was resized or was adopted."""
+    resources_changed: Callable[[str], None]
+    """Called when the pods may hold more or less than before, with why (``pods.resize``)."""
+    metrics: KubeletMetrics
     assignments: ContainerManager
     """Assigns CPUs and memory to containers."""
     service_links: Callable[[Pod], Awaitable[Mapping[str, str]]]

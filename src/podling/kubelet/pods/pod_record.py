@@ -20,7 +20,14 @@ from podling.kubelet.observation import PodObservation
 from podling.kubelet.pods.admission import occupant
 from podling.kubelet.pods.collaborators import PodServices
 from podling.kubelet.pods.pod_sync import error_retry
-from podling.kubelet.pods.resize import DEFERRED, ResizePlan, desired_resources, retry_order
+from podling.kubelet.pods.resize import (
+    DEFERRED,
+    PERIODIC,
+    POD_RESIZED,
+    ResizePlan,
+    desired_resources,
+    retry_order,
+)
 from podling.kubelet.pods.resizer import Resize
 from podling.kubelet.status.conditions import POD_RESIZE_PENDING
 from podling.kubelet.status.container_statuses import ContainerFacts
@@ -44,6 +51,8 @@ class PodRecord:
         """The pod's claim on its node."""
         self.memory = PodMemory(BackoffTable(services.backoff))
         self.resize = Resize.from_pod(pod)
+        self.retry_trigger = PERIODIC
+        """The cause of the next try of a deferred resize."""
         self.verdict: Verdict | None = None
         """The kubelet's own decision against the pod: rejected, evicted, past its deadline."""
         self._services = services
@@ -107,14 +116,15 @@ class PodRecord:
         pod = self.pod
         if desired_resources(pod.spec) != self.resize.allocation:
             refusal = self._services.refuse_resize(pod)
-            self.resize = self._services.resizer.grant(pod, self.resize, refusal)
+            self.resize = self._services.resizer.grant(pod, self.resize, refusal, self.retry_trigger)
+            self.retry_trigger = PERIODIC
         elif self.resize.pending is not None:
             self.resize = self._services.resizer.grant(pod, self.resize, None)
         granted = self.resize.granted(pod)
         taken = occupant(granted)
         if taken != self.occupant:
             self.occupant = taken
-            self._services.resources_changed()
+            self._services.resources_changed(POD_RESIZED)
         return granted
 
     def resize_plan(self, granted: Pod) -> ResizePlan:

@@ -11,6 +11,7 @@ from msgspec import structs
 from podling.api.core_v1 import Pod
 from podling.client.base import Key
 from podling.kubelet.directories import Directories
+from podling.kubelet.kubelet_metrics import KubeletMetrics
 from podling.kubelet.pods.worker import PodWorker
 from podling.kubelet.probes.prober import ProbeLabels, Prober
 from podling.runtime.base import Container, Runtime
@@ -46,6 +47,20 @@ class PodSource(Protocol):
         """Return the number of probes of the node's pods, by labels."""
         ...
 
+    def volume_paths(self, pod: Pod) -> Mapping[str, Path]:
+        """Return the directories of the pod's volumes that are set up, by name."""
+        ...
+
+    @property
+    def root_dir(self) -> Path:
+        """Return the directory of the kubelet's files."""
+        ...
+
+    @property
+    def metrics(self) -> KubeletMetrics:
+        """Return the kubelet's counters."""
+        ...
+
 
 class PodView:
     """``PodSource`` over the kubelet's workers."""
@@ -56,8 +71,12 @@ class PodView:
         directories: Directories,
         workers: Callable[[], Iterable[PodWorker]],
         prober: Prober,
+        volumes: Callable[[Pod], Mapping[str, Path]],
+        metrics: KubeletMetrics,
     ) -> None:
+        self.metrics = metrics
         self._runtime = runtime
+        self._volumes = volumes
         self._prober = prober
         self._directories = directories
         self._workers = workers
@@ -94,6 +113,13 @@ class PodView:
 
     def probe_counts(self) -> Mapping[ProbeLabels, int]:
         return dict(self._prober.counts())
+
+    def volume_paths(self, pod: Pod) -> Mapping[str, Path]:
+        return self._volumes(pod)
+
+    @property
+    def root_dir(self) -> Path:
+        return self._directories.root
 
     def _worker(self, pod: Pod) -> PodWorker | None:
         return next((worker for worker in self._workers() if worker.uid == pod.metadata.uid), None)

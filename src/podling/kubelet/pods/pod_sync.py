@@ -33,7 +33,7 @@ from podling.kubelet.failures import (
     rpc_text,
 )
 from podling.kubelet.observation import PodObservation
-from podling.kubelet.pod_spec import ephemeral_target, field_path, pod_text
+from podling.kubelet.pod_spec import container_type, ephemeral_target, field_path, pod_text
 from podling.kubelet.pods.actions import Held, PodPlan
 from podling.kubelet.pods.collaborators import PodServices
 from podling.kubelet.reference_watches import VARIABLES
@@ -238,8 +238,10 @@ class PodSync:
             async with self._calls(plan.starts, current).watch("RunPodSandbox"):
                 sandbox = await self._runtime.run_sandbox(spec)
         except (RuntimeFailure, HostnameTooLong) as error:
+            services.metrics.count_start(own_users=pod.spec.host_users is False, failed=True)
             self._sandbox_failed(current, rpc_text(error))
             return None
+        services.metrics.count_start(own_users=users is not None)
         for lack in sandbox.warnings:
             services.deps.recorder.event(pod, "Warning", "UnsupportedByRuntime", lack)
         return sandbox
@@ -276,8 +278,12 @@ class PodSync:
             node, calls = self._services.node(), self._calls((container,), current)
             await self._services.starter.start(sandbox.id, instance, node, services, calls)
         except StartFailure as failure:
+            self._services.metrics.started_containers_errors[
+                failure.reason, container_type(pod, container)
+            ] += 1
             self._note_failure(container, failure, current)
         else:
+            self._services.metrics.started_containers[container_type(pod, container)] += 1
             memory.waiting.pop(container.name, None)
         self._follow_variables(pod, memory)
 

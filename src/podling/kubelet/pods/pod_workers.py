@@ -20,7 +20,13 @@ from podling.kubelet.node.node_pressure import pressure_refusal
 from podling.kubelet.pods.admission import Occupant, Waiting, admit, occupant
 from podling.kubelet.pods.collaborators import PodServices
 from podling.kubelet.pods.preemption import PREEMPTED, Candidate, victims
-from podling.kubelet.pods.resize import Pending, resize_refusal
+from podling.kubelet.pods.resize import (
+    POD_UPDATED,
+    Pending,
+    desired_resources,
+    resize_operations,
+    resize_refusal,
+)
 from podling.kubelet.pods.worker import PodWorker
 from podling.kubelet.pods.worker_state import Syncing
 from podling.kubelet.shutdown.shutdown_plan import REJECTED
@@ -114,10 +120,17 @@ class PodWorkers(Mapping[str, PodWorker]):
             self.added(new)
             return
         self._bound.statuses.update_pod(new)
+        self._count_resizes(worker, old, new)
         if concerns_worker(old, new):
             worker.update(with_source(new))
         else:
             worker.record.pod = with_source(new)
+
+    def _count_resizes(self, worker: PodWorker, old: Pod, new: Pod) -> None:
+        before, after = desired_resources(old.spec), desired_resources(new.spec)
+        if before != after:
+            worker.record.retry_trigger = POD_UPDATED
+            self._bound.metrics.requested_resizes.update(resize_operations(before, after))
 
     def removed(self, pod: Pod) -> None:
         if is_mirror(pod):
@@ -214,9 +227,9 @@ class PodWorkers(Mapping[str, PodWorker]):
             return Verdict(refusal.reason, f"Pod was rejected: {refusal}") if refusal is not None else None
         if not verdict.reason.startswith("OutOf") or not is_critical(pod):
             return verdict
-        return Waiting() if self._preempt(pod) else verdict
+        return Waiting() if self._preempt(pod, verdict) else verdict
 
-    def _preempt(self, pod: Pod) -> bool:
+    def _preempt(self, pod: Pod, verdict: Verdict) -> bool:
         """Preempt pods for a critical pod; return whether that frees enough."""
         workers = [w for w in self._workers.values() if w.uid != pod.metadata.uid and w.holds_resources]
         candidates = [Candidate(worker.record.pod, worker.record.occupant) for worker in workers]
@@ -224,6 +237,7 @@ class PodWorkers(Mapping[str, PodWorker]):
         for victim in chosen:
             worker = self._workers[victim.metadata.uid or ""]
             if isinstance(worker.state, Syncing):
+                self._bound.metrics.preemptions[verdict.reason.removeprefix("OutOf")] += 1
                 worker.record.record_event("Warning", PREEMPTED.reason, PREEMPTED.message)
                 worker.kill(PREEMPTED, PREEMPTION_GRACE_SECONDS)
         return bool(chosen)
@@ -257,7 +271,7 @@ class PodWorkers(Mapping[str, PodWorker]):
         workers = [worker for worker in self._workers.values() if worker.holds_resources]
         return [worker.record.resize.granted(worker.record.pod).spec for worker in workers]
 
-    def resources_changed(self) -> None:
+    def resources_changed(self, trigger: str) -> None:
         """Wake the pods that wait for resources, deferred resizes in their order: some may be free now."""
         self._changed()
         for worker in self._workers.values():
@@ -265,6 +279,7 @@ class PodWorkers(Mapping[str, PodWorker]):
                 worker.wake()
         waiting = [worker for worker in self._workers.values() if worker.record.resize_deferred]
         for worker in sorted(waiting, key=lambda worker: worker.record.resize_order()):
+            worker.record.retry_trigger = trigger
             worker.wake()
 
 

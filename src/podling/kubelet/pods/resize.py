@@ -39,6 +39,11 @@ POD = ""
 DEFERRED = "Deferred"
 INFEASIBLE = "Infeasible"
 
+POD_UPDATED, POD_RESIZED = "pod_updated", "pod_resized"
+PODS_ADDED, PODS_REMOVED = "pods_added", "pods_removed"
+PERIODIC = "periodic_retry"
+"""Causes of another try of a deferred resize: its own pod's change, another one's, or the time."""
+
 
 def desired_resources(spec: PodSpec) -> Allocation:
     """Return the resources of the spec."""
@@ -90,6 +95,8 @@ class Pending(Struct, frozen=True):
 
     reason: str
     message: str
+    detail: str = ""
+    """Why it is infeasible, for metrics."""
 
 
 def resize_refusal(
@@ -97,8 +104,8 @@ def resize_refusal(
 ) -> Pending | None:
     """Return None if the node grants the resources of the spec beside ``others``, else the reason."""
     impossible = _swap_problem(pod, allocation, config) or _static_problem(pod, allocation, config)
-    if impossible:
-        return Pending(INFEASIBLE, impossible)
+    if impossible is not None:
+        return impossible
     requests, zero = pod_requests(pod.spec), parse("0")
     for name in ("memory", "cpu"):
         amount = requests.get(name, zero)
@@ -106,12 +113,13 @@ def resize_refusal(
         if amount > capacity:
             numbers = [each.milli_value if name == "cpu" else each.value for each in (amount, capacity)]
             text = f"{name}, requested: {numbers[0]}, capacity: {numbers[1]}"
-            return Pending(INFEASIBLE, f"Node didn't have enough capacity: {text}")
+            text = f"Node didn't have enough capacity: {text}"
+            return Pending(INFEASIBLE, text, "insufficient_node_allocatable")
     short = shortage(pod_requests(pod.spec), node, others)
     return Pending(DEFERRED, short[1]) if short is not None else None
 
 
-def _swap_problem(pod: Pod, allocation: Allocation, config: KubeletConfig) -> str:
+def _swap_problem(pod: Pod, allocation: Allocation, config: KubeletConfig) -> Pending | None:
     """Return why swap forbids the resize: its limit is computed from the memory request."""
     before = with_allocation(pod, allocation)
     old = {container.name: container for container in regular_and_init(before.spec)}
@@ -120,14 +128,15 @@ def _swap_problem(pod: Pod, allocation: Allocation, config: KubeletConfig) -> st
         if _request(container, "memory") == _request(known, "memory") or _needs_restart(known, ("memory",)):
             continue
         if LIMITED_SWAP in (swap_behavior(pod, container, config), swap_behavior(before, known, config)):
-            return "In-place resize of containers with swap is not supported."
-    return ""
+            text = "In-place resize of containers with swap is not supported."
+            return Pending(INFEASIBLE, text, "swap_limitation")
+    return None
 
 
-def _static_problem(pod: Pod, allocation: Allocation, config: KubeletConfig) -> str:
+def _static_problem(pod: Pod, allocation: Allocation, config: KubeletConfig) -> Pending | None:
     """Return why CPUs or memory of its own forbid a pod's resize: they do not change while it runs."""
     if qos_class_of(pod) != GUARANTEED:
-        return ""
+        return None
     managers = (
         ("cpu", "CPU Manager", config.cpu_manager_policy, cpu_rules.STATIC),
         ("memory", "Memory Manager", config.memory_manager_policy, memory_rules.STATIC),
@@ -136,8 +145,31 @@ def _static_problem(pod: Pod, allocation: Allocation, config: KubeletConfig) -> 
     for name, manager, policy, static in managers:
         new, old = ([_request(c, name) for c in regular_and_init(spec)] for spec in (pod.spec, before))
         if policy == static and new != old:
-            return f'Resize is infeasible for Guaranteed Pods alongside {manager} policy "{static}"'
-    return ""
+            text = f'Resize is infeasible for Guaranteed Pods alongside {manager} policy "{static}"'
+            return Pending(INFEASIBLE, text, f"guaranteed_pod_{name}_manager_static_policy")
+    return None
+
+
+def resize_operations(before: Allocation, after: Allocation) -> list[tuple[str, str, str]]:
+    """Return the changes of a spec by amount: operation, requirement and resource."""
+    found = []
+    for name in sorted(before.keys() & after.keys() - {POD}):
+        for requirement in ("requests", "limits"):
+            for resource in ("cpu", "memory"):
+                old, new = (getattr(each[name], requirement).get(resource) for each in (before, after))
+                operation = _operation(old, new)
+                if operation:
+                    found.append((operation, requirement, resource))
+    return found
+
+
+def _operation(old: str | None, new: str | None) -> str:
+    if old is None or new is None:
+        return "" if old == new else "add" if old is None else "remove"
+    amounts = parse(old), parse(new)
+    if amounts[0] == amounts[1]:
+        return ""
+    return "increase" if amounts[1] > amounts[0] else "decrease"
 
 
 def _request(container: Container, name: str) -> Quantity:

@@ -12,11 +12,15 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from podling import clock
 from podling.api.core_v1 import Pod, PodCondition
 from podling.kubelet.deps import KubeletDeps
+from podling.kubelet.kubelet_metrics import KubeletMetrics
 from podling.kubelet.observation import PodObservation
 from podling.kubelet.pods.resize import (
     DEFERRED,
+    INFEASIBLE,
+    PERIODIC,
     Allocation,
     Pending,
     ResizePlan,
@@ -85,17 +89,25 @@ class Resize(Struct, frozen=True):
 class Resizer:
     """Resizes the pods of one node."""
 
-    def __init__(self, deps: KubeletDeps) -> None:
+    def __init__(self, deps: KubeletDeps, metrics: KubeletMetrics) -> None:
         self._deps = deps
+        self._metrics = metrics
 
-    def grant(self, pod: Pod, resize: Resize, refusal: Pending | None) -> Resize:
-        """Grant a change of the spec, unless ``refusal`` says why the node does not grant it."""
+    def grant(self, pod: Pod, resize: Resize, refusal: Pending | None, trigger: str = PERIODIC) -> Resize:
+        """Grant a change of the spec, unless ``refusal`` says why the node does not grant it.
+
+        ``trigger`` is what has led to this try.
+        """
         if desired_resources(pod.spec) == resize.allocation:
             return replace(resize, pending=None)
         if refusal is not None:
             if refusal != resize.pending:
                 self._record_event(pod, "Warning", f"Resize{refusal.reason}", refusal.message)
+                if refusal.reason == INFEASIBLE:
+                    self._metrics.infeasible_resizes[refusal.detail] += 1
             return replace(resize, pending=refusal)
+        if resize.pending is not None and resize.pending.reason == DEFERRED:
+            self._metrics.deferred_accepted[trigger] += 1
         self._record_event(pod, "Normal", "ResizeStarted", f"Pod resize started: {_summary(pod)}")
         return Resize(desired_resources(pod.spec), in_progress=True)
 
@@ -105,12 +117,15 @@ class Resizer:
     async def carry_out(self, pod: Pod, observed: PodObservation, resize: Resize, node: NodeMemory) -> Resize:
         """Apply the granted resources to the running containers. ``pod`` is the pod as granted."""
         plan = self.plan(pod, observed, node)
+        start = clock.monotonic()
         try:
             await self._update(pod, observed, plan)
         except RuntimeFailure as error:
+            self._metrics.resize_milliseconds.observe("false", (clock.monotonic() - start) * 1000)
             if str(error) != resize.error:
                 self._record_event(pod, "Warning", "ResizeError", str(error))
             return replace(resize, in_progress=True, error=str(error))
+        self._metrics.resize_milliseconds.observe("true", (clock.monotonic() - start) * 1000)
         if plan.restart:
             return replace(resize, error="")
         self._record_event(pod, "Normal", "ResizeCompleted", f"Pod resize completed: {_summary(pod)}")

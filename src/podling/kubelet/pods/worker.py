@@ -27,6 +27,7 @@ from podling.kubelet.pods.cleanup import release_resources, remove_dead, remove_
 from podling.kubelet.pods.collaborators import PodServices
 from podling.kubelet.pods.pod_record import PodRecord
 from podling.kubelet.pods.pod_sync import Pass, PodSync, error_retry
+from podling.kubelet.pods.resize import PODS_ADDED, PODS_REMOVED
 from podling.kubelet.pods.worker_state import (
     Demand,
     Finished,
@@ -295,7 +296,7 @@ class PodWorker:
                     return rejection
             else:
                 self._adopt()
-                self._services.resources_changed()
+                self._services.resources_changed(PODS_ADDED)
             self.admitted = True
             # Containers of an earlier kubelet imply that the volumes are set up.
             self.record.memory.volumes_ready = bool(self.record.observed.containers)
@@ -371,7 +372,7 @@ class PodWorker:
         self._services.statuses.allow_removal(self.uid)
         self.state = Finished(state.gone)
         self._ended.set()
-        self._services.resources_changed()
+        self._services.resources_changed(PODS_REMOVED)
         self._wake.set()
 
     async def _after_end(self, state: Finished) -> None:

@@ -1,4 +1,4 @@
-"""The use of the node's machine as a whole, for ``/metrics/resource``.
+"""The use of the node's machine as a whole, for ``/metrics/resource`` and ``/stats/summary``.
 
 A real machine's figures are those of its kernel, as cAdvisor counts them for the root: CPU time without
 idling and waiting for disks, and memory that is neither free nor an inactive file page. A simulated machine
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 
 from msgspec import Struct
@@ -18,22 +18,40 @@ from msgspec import Struct
 from podling import clock
 from podling.kubelet.blocking import blocking
 from podling.kubelet.node.machine import read_meminfo
-from podling.kubelet.server.server_stats import UsageSnapshot
+from podling.kubelet.server.snapshot import UsageSnapshot
 from podling.runtime.base import KeepsLogs, Runtime
+from podling.runtime.figures import InterfaceFigures
+from podling.runtime.proc_net import interfaces
 
 IDLE = (3, 4)
 """The fields of ``/proc/stat`` for idling and for waiting."""
 GUEST = 8
 """The first field that other fields contain."""
 NANOSECONDS = 1_000_000_000
+PODS_INTERFACES = ("veth", "docker", "pv-")
+"""The beginnings of names of interfaces that lead to single pods."""
 
 
 class MachineUse(Struct, frozen=True):
-    """CPU time since an arbitrary start, and memory in use, at one moment."""
+    """CPU time since an arbitrary start, and what is in use, at one moment."""
 
     at: datetime
     cpu_nanoseconds: int
     memory_working_set_bytes: int
+    started_at: datetime | None = None
+    """The machine's start, if it is known."""
+    memory_total_bytes: int = 0
+    memory_bytes: int = 0
+    rss_bytes: int = 0
+    page_faults: int = 0
+    major_page_faults: int = 0
+    swap_total_bytes: int = 0
+    swap_bytes: int = 0
+    processes: int = 0
+    processes_max: int = 0
+    """The largest number of processes; 0: unknown."""
+    interfaces: tuple[InterfaceFigures, ...] = ()
+    """Network interfaces but the loopback one and those of pods."""
 
 
 def busy_ticks(stat: str) -> int:
@@ -73,9 +91,52 @@ class MachineMeter:
 
 
 def _real(at: datetime) -> MachineUse | None:
-    try:
-        ticks = busy_ticks(Path("/proc/stat").read_text())
-    except OSError:
+    stat = _text("/proc/stat")
+    if not stat:
         return None
-    memory = working_set(read_meminfo())
-    return MachineUse(at, ticks * NANOSECONDS // os.sysconf("SC_CLK_TCK"), memory)
+    meminfo, faults = read_meminfo(), counters(_text("/proc/vmstat"))
+    started = counters(stat).get("btime")
+    most, running = processes_of(_text("/proc/sys/kernel/pid_max"), _text("/proc/loadavg"))
+    total, swap = meminfo.get("MemTotal", 0), meminfo.get("SwapTotal", 0)
+    return MachineUse(
+        at,
+        busy_ticks(stat) * NANOSECONDS // os.sysconf("SC_CLK_TCK"),
+        working_set(meminfo),
+        started_at=datetime.fromtimestamp(started, UTC) if started is not None else None,
+        memory_total_bytes=total,
+        memory_bytes=max(0, total - meminfo.get("MemFree", 0)),
+        rss_bytes=meminfo.get("AnonPages", 0),
+        page_faults=faults.get("pgfault", 0),
+        major_page_faults=faults.get("pgmajfault", 0),
+        swap_total_bytes=swap,
+        swap_bytes=max(0, swap - meminfo.get("SwapFree", 0)),
+        processes=running,
+        processes_max=most,
+        interfaces=own_interfaces(_text("/proc/self/net/dev")),
+    )
+
+
+def counters(text: str) -> dict[str, int]:
+    """Return the lines ``name number`` of a kernel's table; others count as nothing. Pure."""
+    pairs = (line.split() for line in text.splitlines())
+    return {pair[0]: int(pair[1]) for pair in pairs if len(pair) == 2 and pair[1].isdigit()}
+
+
+def processes_of(pid_max: str, loadavg: str) -> tuple[int, int]:
+    """Return the largest and the present number of processes; zeros if the texts have none. Pure."""
+    try:
+        return int(pid_max), int(loadavg.split()[3].partition("/")[2])
+    except (ValueError, IndexError):
+        return 0, 0
+
+
+def own_interfaces(table: str) -> tuple[InterfaceFigures, ...]:
+    """Return the machine's interfaces without the ends of pods' (``ignoredDevicePrefixes``). Pure."""
+    return tuple(each for each in interfaces(table) if not each.name.startswith(PODS_INTERFACES))
+
+
+def _text(path: str) -> str:
+    try:
+        return Path(path).read_text()
+    except OSError:
+        return ""

@@ -18,23 +18,20 @@ from podling.api.core_v1 import PodList
 from podling.kubelet.config import KubeletConfig
 from podling.kubelet.file_watch import FileWatch
 from podling.kubelet.pods.pod_source import PodSource
+from podling.kubelet.server.container_metrics import container_metrics_text
+from podling.kubelet.server.disk_use import DiskMeter
 from podling.kubelet.server.image_api import image_routes
 from podling.kubelet.server.log_turns import LogTurns
 from podling.kubelet.server.machine_use import MachineMeter
 from podling.kubelet.server.running_pods import running_pods
 from podling.kubelet.server.server_access import ServerAccess
 from podling.kubelet.server.server_logs import serve_container_log
-from podling.kubelet.server.server_metrics import (
-    container_metrics_text,
-    metrics_text,
-    probe_metrics_text,
-    resource_metrics_text,
-)
-from podling.kubelet.server.server_stats import summary, take_snapshot
+from podling.kubelet.server.server_metrics import metrics_text, probe_metrics_text, resource_metrics_text
+from podling.kubelet.server.server_stats import Measured, Sample, samples_of, summary
 from podling.kubelet.server.server_streams import StreamHandlers
+from podling.kubelet.server.snapshot import take_snapshot
 from podling.machinery.encoding import codec
 from podling.machinery.errors import ApiError
-from podling.runtime.base import ContainerStats
 from podling.streaming.connection_table import Limits
 from podling.streaming.listener import Listener
 
@@ -71,8 +68,9 @@ class KubeletServer:
         self._watch = FileWatch()
         self._turns = LogTurns()
         self._runner: web.AppRunner | None = None
-        self._last_figures: dict[str, ContainerStats] = {}
+        self._samples: dict[str, Sample] = {}
         self._machine = MachineMeter()
+        self._disks = DiskMeter()
         self._requests: dict[asyncio.Task[object], None] = {}
 
     async def listen(self) -> int:
@@ -187,13 +185,17 @@ class KubeletServer:
         return web.Response(body=body, content_type="application/json")
 
     async def _metrics(self, request: web.Request) -> web.Response:
-        text = await metrics_text(self._pods(), self._config.feature_gates)
-        return web.Response(text=text, headers=PROMETHEUS)
+        source = self._pods()
+        gates, disks = self._config.feature_gates, await self._disks.read(source)
+        return web.Response(
+            text=await metrics_text(source, gates, _node_name(source), disks), headers=PROMETHEUS
+        )
 
     async def _container_metrics(self, request: web.Request) -> web.Response:
-        return web.Response(
-            text=container_metrics_text(await take_snapshot(self._pods())), headers=PROMETHEUS
-        )
+        source = self._pods()
+        now = await take_snapshot(source, detailed=True)
+        machine = await self._machine.read(source.runtime, now)
+        return web.Response(text=container_metrics_text(now, machine), headers=PROMETHEUS)
 
     async def _probe_metrics(self, request: web.Request) -> web.Response:
         return web.Response(text=probe_metrics_text(self._pods()), headers=PROMETHEUS)
@@ -205,12 +207,17 @@ class KubeletServer:
         return web.Response(text=resource_metrics_text(now, machine), headers=PROMETHEUS)
 
     async def _stats_summary(self, request: web.Request) -> web.Response:
+        """Return the whole summary, or with ``only_cpu_and_memory`` that part of it."""
         source = self._pods()
-        now, before = await take_snapshot(source), self._last_figures
-        self._last_figures = {container.id: figures for _, container, figures in now.running}
-        name = next((pod.spec.node_name for pod in source.pods()), None) or ""
-        body = msgspec.json.encode(summary(name, now, before))
-        return web.Response(body=body, content_type="application/json")
+        brief = request.query.get("only_cpu_and_memory") == "true"
+        now = await take_snapshot(source, detailed=True)
+        machine = await self._machine.read(source.runtime, now)
+        disks = None if brief else await self._disks.read(source)
+        measured = Measured(_node_name(source), now, machine, disks)
+        before, self._samples = self._samples, samples_of(measured)
+        return web.Response(
+            body=msgspec.json.encode(summary(measured, before)), content_type="application/json"
+        )
 
     async def _container_log(self, request: web.Request) -> web.StreamResponse:
         return await serve_container_log(request, self._pods(), self._watch, self._turns)
@@ -218,3 +225,8 @@ class KubeletServer:
 
 async def _refuse_debugging(request: web.Request) -> web.Response:
     return web.Response(status=405, text="Debug endpoints are disabled.\n")
+
+
+def _node_name(source: PodSource) -> str:
+    """Return the node's name, as its pods have it."""
+    return next((pod.spec.node_name for pod in source.pods()), None) or ""

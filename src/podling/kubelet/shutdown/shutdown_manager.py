@@ -28,6 +28,7 @@ from podling.kubelet.shutdown.shutdown_plan import (
     periods_of,
     seconds_requested,
 )
+from podling.kubelet.shutdown.shutdown_state import ShutdownRecord
 
 logger = logging.getLogger(__name__)
 
@@ -43,6 +44,7 @@ class ShutdownManager:
         workers: the workers of the node's pods, by UID.
         node: returns the node as it is now.
         changed: is called when a shutdown begins or is cancelled: the node's status changes.
+        record: keeps the times of the last shutdown.
     """
 
     def __init__(
@@ -53,7 +55,9 @@ class ShutdownManager:
         node: Callable[[], Node],
         recorder: Recorder,
         changed: Callable[[], None],
+        record: ShutdownRecord,
     ) -> None:
+        self._record = record
         self._periods = periods_of(config)
         self._connect = connect
         self._workers = workers
@@ -72,6 +76,7 @@ class ShutdownManager:
 
     async def run(self) -> None:
         """Watch for shutdowns until cancelled."""
+        await self._record.load()
         while True:
             try:
                 await self._watch()
@@ -131,8 +136,10 @@ class ShutdownManager:
         if not begins:
             await self._acquire(logind)
             return
+        await self._record.begin()
         try:
             await self._end_pods()
+            await self._record.end()
         finally:
             self._release(logind)
 

@@ -31,6 +31,7 @@ class Usage(Struct, frozen=True):
     memory_bytes: int = 0
     memory_working_set_bytes: int = 0
     processes: int = 0
+    swap_bytes: int = 0
 
 
 def weight(shares: int) -> int:
@@ -224,11 +225,13 @@ class Cgroups:
             memory = self._number("memory", path, "memory.current")
             inactive = self._keyed("memory", path, "memory.stat").get("inactive_file", 0)
             cpu = self._keyed("cpu", path, "cpu.stat").get("usage_usec", 0) * 1000
+            swap = self._number("memory", path, "memory.swap.current")
         else:
             memory = self._number("memory", path, "memory.usage_in_bytes")
-            inactive = self._keyed("memory", path, "memory.stat").get("total_inactive_file", 0)
+            counts = self._keyed("memory", path, "memory.stat")
+            inactive, swap = counts.get("total_inactive_file", 0), counts.get("total_swap", 0)
             cpu = self._number("cpuacct", path, "cpuacct.usage")
-        return Usage(cpu, memory, max(0, memory - inactive), processes)
+        return Usage(cpu, memory, max(0, memory - inactive), processes, swap)
 
     def limits_swap(self, path: str) -> bool:
         """Return whether the kernel counts swap here; it may have been built or booted without."""

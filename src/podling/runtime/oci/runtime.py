@@ -25,6 +25,7 @@ from podling.runtime.base import (
     Streams,
 )
 from podling.runtime.feed import Feeds
+from podling.runtime.figures import RuntimeFigures
 from podling.runtime.images.store import ImageStore
 from podling.runtime.oci import host_files, leftovers
 from podling.runtime.oci.attach import attach_container, reopen_log
@@ -35,8 +36,9 @@ from podling.runtime.oci.containers import Containers
 from podling.runtime.oci.detect import CgroupMode, Choice, Engine, choose, gather
 from podling.runtime.oci.exec import exec_in_container
 from podling.runtime.oci.host import Host
-from podling.runtime.oci.layer_sizes import LayerSizes
 from podling.runtime.oci.lean_view import LeanView
+from podling.runtime.oci.measuring.figures import measured
+from podling.runtime.oci.measuring.layer_sizes import LayerSizes
 from podling.runtime.oci.port_forward import forward_port
 from podling.runtime.oci.sandboxes import Sandboxes
 from podling.runtime.oci.sealed import SealedProgram
@@ -271,6 +273,7 @@ class OciRuntime:
                         cpu_nanoseconds=usage.cpu_nanoseconds,
                         memory_bytes=usage.memory_bytes,
                         memory_working_set_bytes=usage.memory_working_set_bytes,
+                        swap_bytes=usage.swap_bytes,
                         processes=usage.processes,
                         writable_layer_bytes=sizes[record.id],
                     )
@@ -278,6 +281,17 @@ class OciRuntime:
             return tuple(result)
 
         return await in_thread(read)
+
+    async def figures(self) -> RuntimeFigures:
+        """Measure all running pods and containers in detail."""
+        sandboxes = [
+            record for record in self._on.sandboxes.records.all() if self._on.sandboxes.is_ready(record)
+        ]
+        running = [
+            record for record in self._on.containers.records.all() if record.state is ContainerState.RUNNING
+        ]
+        host, at = self._on.host, clock.now()
+        return await in_thread(lambda: measured(host, sandboxes, running, at))
 
     def events(self) -> AsyncIterator[ContainerEvent]:
         return aiter(self._feeds.open())

@@ -64,8 +64,9 @@ def subject(*limits: str, size: str = "", medium: str = "") -> Pod:
     ],
 )
 def test_excess_names_the_violated_limit(limited: Pod, use: StorageUse, text: str) -> None:
-    assert excess(limited, use).startswith(text)
-    assert bool(excess(limited, use)) == bool(text)
+    found = excess(limited, use)
+    assert (found.message if found is not None else "").startswith(text)
+    assert (found is not None) == bool(text)
 
 
 @pytest.mark.parametrize(

@@ -198,3 +198,29 @@ async def test_deferred_resize_of_higher_priority_comes_first(node: SimNode) -> 
     await node.pass_time(5)
     assert condition(await node.get("high"), "PodResizePending") == "absent"
     assert condition(await node.get("low"), "PodResizePending") == "True Deferred"
+
+
+async def test_resizes_are_counted(node: SimNode) -> None:
+    counted = node.kubelet.pod_view.metrics
+    await node.create(pod("first", containers=sized("2")))
+    await node.create(pod("second", containers=sized("1")))
+    await node.pass_time(5)
+    assert (counted.started_pods, counted.started_containers) == (2, {"container": 2})
+    await resize(node, "second", cpu="3")
+    await node.pass_time(1)
+    wanted = {("increase", requirement, "cpu"): 1 for requirement in ("requests", "limits")}
+    assert counted.requested_resizes == wanted
+    assert (counted.deferred_accepted, counted.resize_milliseconds.counts) == ({}, {})
+    await node.delete("first", 0)
+    await node.pass_time(3)
+    assert counted.deferred_accepted == {"pods_removed": 1}
+    assert sum(counted.resize_milliseconds.counts["true"]) == 1
+    await resize(node, "second", cpu="1")
+    await node.create(pod("third", containers=sized("1")))
+    await node.pass_time(3)
+    await resize(node, "second", cpu="4")
+    await node.pass_time(1)
+    await resize(node, "second", cpu="2")
+    await node.pass_time(1)
+    assert counted.deferred_accepted == {"pods_removed": 1, "pod_updated": 1}
+    assert counted.infeasible_resizes == {}

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from podling.api.core_v1 import Pod
+from podling.kubelet.kubelet_metrics import KubeletMetrics
 from podling.kubelet.probes.prober import ProbeLabels
 from podling.runtime.base import ContainerSpec, Runtime, SandboxSpec
 from podling.runtime.sim import ContainerScript, SimRuntime, Usage
@@ -22,12 +23,14 @@ class Source:
 
     def __init__(self, runtime: Runtime) -> None:
         self.runtime = runtime
+        self.metrics = KubeletMetrics()
+        self.own_pods: tuple[Pod, ...] = ()
 
     def get_pod(self, namespace: str, name: str) -> Pod | None:
         return None
 
     def pods(self) -> tuple[Pod, ...]:
-        return ()
+        return self.own_pods
 
     def container_id(self, pod: Pod, container_name: str, previous: bool = False) -> str | None:
         return None
@@ -40,6 +43,13 @@ class Source:
 
     def probe_counts(self) -> Mapping[ProbeLabels, int]:
         return PROBES
+
+    def volume_paths(self, pod: Pod) -> Mapping[str, Path]:
+        return {}
+
+    @property
+    def root_dir(self) -> Path:
+        return Path("/")
 
 
 async def machine() -> Source:

@@ -22,6 +22,7 @@ from podling.api.core_v1 import (
 )
 from podling.api.meta_v1 import ObjectMeta
 from podling.apiserver.auth.pki import KeyPair
+from podling.kubelet.kubelet_metrics import KubeletMetrics
 from podling.kubelet.probes.prober import ProbeLabels
 from podling.kubelet.server.server import KubeletServer
 from podling.runtime.base import ContainerEvent, ContainerSpec, Runtime, SandboxSpec
@@ -64,6 +65,17 @@ class OnePod:
 
     def probe_counts(self) -> Mapping[ProbeLabels, int]:
         return {}
+
+    def volume_paths(self, pod: Pod) -> Mapping[str, Path]:
+        return {}
+
+    @property
+    def root_dir(self) -> Path:
+        return Path("/")
+
+    @property
+    def metrics(self) -> KubeletMetrics:
+        return KubeletMetrics()
 
 
 class Watched(SimRuntime):

@@ -7,7 +7,7 @@ import pytest
 from podling import clock
 from podling.kubelet.server.machine_use import MachineMeter, busy_ticks, working_set
 from podling.kubelet.server.server_metrics import resource_metrics_text
-from podling.kubelet.server.server_stats import take_snapshot
+from podling.kubelet.server.snapshot import take_snapshot
 from tests.unit.kubelet.server.machines import machine
 
 

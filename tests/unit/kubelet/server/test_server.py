@@ -89,7 +89,7 @@ async def test_metrics_count_what_runs(served: Served) -> None:
     code, text = await served.api_server.get("/metrics/cadvisor")
     assert 'container_memory_usage_bytes{container="app",id="' in text
     code, text = await served.api_server.get("/metrics/probes")
-    assert (code, "# TYPE prober_probe_total counter" in text) == (200, True)
+    assert (code, text) == (200, ""), "nothing is probed"
     code, text = await served.api_server.get("/stats/summary")
     assert '"podRef":{"name":"web","namespace":"default","uid":"uid-1"}' in text
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from podling import clock
-from podling.kubelet.server.server_metrics import (
-    container_metrics_text,
-    metrics_text,
-    probe_metrics_text,
-    resource_metrics_text,
-)
-from podling.kubelet.server.server_stats import take_snapshot
+from podling.api.core_v1 import Pod, PodCondition, PodStatus
+from podling.api.meta_v1 import ObjectMeta
+from podling.kubelet.kubelet_metrics import KubeletMetrics
+from podling.kubelet.server.disk_use import DiskUse
+from podling.kubelet.server.server_metrics import metrics_text, probe_metrics_text, resource_metrics_text
+from podling.kubelet.server.snapshot import take_snapshot
+from podling.kubelet.server.summary_types import ClaimReference, FsUse, VolumeUse
 from tests.unit.kubelet.server.machines import machine
 
 
@@ -26,21 +26,6 @@ async def test_resource_metrics_carry_their_time() -> None:
     assert "resource_scrape_error 0" in lines
 
 
-async def test_container_metrics_have_the_labels_of_cadvisor() -> None:
-    source = await machine()
-    await clock.sleep(60)
-    now = await take_snapshot(source)
-    lines = container_metrics_text(now).splitlines()
-    milliseconds = int(clock.now().timestamp() * 1000)
-    identifier = next(container.id for _, container, _ in now.running if container.name == "busy")
-    labels = (
-        f'container="busy",id="{identifier}",image="app",name="{identifier}",namespace="default",pod="web"'
-    )
-    assert f"container_cpu_usage_seconds_total{{{labels}}} 30 {milliseconds}" in lines
-    assert f"container_memory_working_set_bytes{{{labels}}} 1000 {milliseconds}" in lines
-    assert f"container_processes{{{labels}}} 1 {milliseconds}" in lines
-
-
 async def test_probe_metrics_count_results() -> None:
     lines = probe_metrics_text(await machine()).splitlines()
     labels = 'container="busy",pod="web",namespace="default",pod_uid="uid-web"'
@@ -55,3 +40,78 @@ async def test_own_metrics_count_pods_and_containers() -> None:
     assert "kubelet_running_pods 2" in lines
     assert 'kubelet_running_containers{container_state="running"} 2' in lines
     assert not any("container_cpu" in line for line in lines)
+
+
+async def test_counters_of_the_kubelet_have_kubernetes_names() -> None:
+    source, counted = await machine(), KubeletMetrics()
+    source.metrics = counted
+    counted.requested_resizes.update([("increase", "limits", "cpu"), ("increase", "limits", "cpu")])
+    counted.infeasible_resizes["swap_limitation"] += 1
+    counted.deferred_accepted["pods_removed"] += 1
+    for milliseconds in (3, 15, 50_000):
+        counted.resize_milliseconds.observe("true", milliseconds)
+    counted.count_start(own_users=True)
+    counted.count_start(own_users=True, failed=True)
+    counted.count_start(own_users=False)
+    counted.evictions["memory.available"] += 2
+    counted.shutdown_started, counted.shutdown_ended = 1700000000.0, 1700000030.0
+    resized = 'operation="increase",requirement="limits",resource="cpu"'
+    lines = (await metrics_text(source, {}, "node-1")).splitlines()
+    for line in (
+        'kubelet_node_name{node="node-1"} 1',
+        "kubelet_started_pods_total 2",
+        "kubelet_started_pods_errors_total 1",
+        "kubelet_started_user_namespaced_pods_total 1",
+        "kubelet_started_user_namespaced_pods_errors_total 1",
+        f"kubelet_container_requested_resizes_total{{{resized}}} 2",
+        'kubelet_pod_infeasible_resizes_total{reason_detail="swap_limitation"} 1',
+        'kubelet_pod_deferred_accepted_resizes_total{retry_trigger="pods_removed"} 1',
+        'kubelet_pod_resize_duration_milliseconds_bucket{success="true",le="10"} 1',
+        'kubelet_pod_resize_duration_milliseconds_bucket{success="true",le="20"} 2',
+        'kubelet_pod_resize_duration_milliseconds_bucket{success="true",le="+Inf"} 3',
+        'kubelet_pod_resize_duration_milliseconds_sum{success="true"} 50018',
+        'kubelet_pod_resize_duration_milliseconds_count{success="true"} 3',
+        'kubelet_evictions{eviction_signal="memory.available"} 2',
+        "kubelet_graceful_shutdown_start_time_seconds 1700000000",
+        "kubelet_graceful_shutdown_end_time_seconds 1700000030",
+        "kubelet_pod_in_progress_resizes 0",
+    ):
+        assert line in lines, line
+
+
+async def test_volumes_of_claims_and_logs_are_measured() -> None:
+    source = await machine()
+    source.own_pods = (pod_with_resizes(),)
+    now = clock.now()
+    volume = VolumeUse(now, 1, 4, 3, name="data", pvc_ref=ClaimReference("mine", "default"))
+    scratch = VolumeUse(now, 1, 4, 3, name="scratch")
+    disks = DiskUse(FsUse(now), None, {("uid-web", "busy"): 6}, {"uid-web": [volume, scratch]})
+    lines = (await metrics_text(source, {}, "", disks)).splitlines()
+    labels = 'namespace="default",persistentvolumeclaim="mine"'
+    found = [line for line in lines if line.startswith("kubelet_volume_stats")]
+    assert found == [
+        f"kubelet_volume_stats_capacity_bytes{{{labels}}} 4",
+        f"kubelet_volume_stats_available_bytes{{{labels}}} 1",
+        f"kubelet_volume_stats_used_bytes{{{labels}}} 3",
+    ]
+    own = 'uid="uid-web",namespace="default",pod="web",container="busy"'
+    assert f"kubelet_container_log_filesystem_used_bytes{{{own}}} 6" in lines
+
+
+def pod_with_resizes() -> Pod:
+    conditions = (
+        PodCondition(type="PodResizePending", status="True", reason="Deferred"),
+        PodCondition(type="PodResizeInProgress", status="True"),
+    )
+    metadata = ObjectMeta(name="web", namespace="default", uid="uid-web")
+    return Pod(metadata=metadata, status=PodStatus(conditions=conditions))
+
+
+async def test_present_resizes_and_pods_are_counted() -> None:
+    source = await machine()
+    source.own_pods = (pod_with_resizes(),)
+    lines = (await metrics_text(source, {})).splitlines()
+    assert 'kubelet_pod_pending_resizes{reason="deferred"} 1' in lines
+    assert "kubelet_pod_in_progress_resizes 1" in lines
+    assert 'kubelet_desired_pods{static=""} 1' in lines
+    assert 'kubelet_active_pods{static="true"} 0' in lines

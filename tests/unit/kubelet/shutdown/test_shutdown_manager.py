@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -13,6 +14,7 @@ from podling import clock
 from podling.api.core_v1 import Node
 from podling.kubelet.config import KubeletConfig
 from podling.kubelet.shutdown.shutdown_plan import MESSAGE
+from podling.kubelet.shutdown.shutdown_state import FILE_NAME, ShutdownTimes, read_times
 from podling.testing import ControlPlane
 from tests.support.kubelet_node import NODE, SimNode, condition, pod, sim_node
 from tests.support.simulated_logind import SimulatedLogind
@@ -197,3 +199,35 @@ async def test_stopped_kubelet_releases_its_lock(
         await node.restart()
         await node.pass_time(2)
         assert len(logind.locks) == 1
+
+
+async def test_times_of_the_last_shutdown_are_kept_and_shown(
+    cluster: ControlPlane, tmp_path: Path, logind: SimulatedLogind
+) -> None:
+    async with node_with(cluster, tmp_path, logind) as node:
+        await node.pass_time(5)
+        assert not (tmp_path / FILE_NAME).exists()
+        began = clock.now()
+        await node.create(pod("slow", script=STUBBORN, terminationGracePeriodSeconds=60))
+        await node.pass_time(1)
+        logind.shut_down()
+        await node.pass_time(5)
+        counted = node.kubelet.pod_view.metrics
+        assert (counted.shutdown_started or 0) >= began.timestamp()
+        await node.pass_time(30)
+        assert (counted.shutdown_ended or 0) > (counted.shutdown_started or 0)
+        written = json.loads((tmp_path / FILE_NAME).read_bytes())
+        assert set(written) == {"startTime", "endTime"}
+        await node.restart()
+        await node.pass_time(1)
+        after = node.kubelet.pod_view.metrics
+        assert (after.shutdown_started, after.shutdown_ended) == (
+            counted.shutdown_started,
+            counted.shutdown_ended,
+        )
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"startTime": 3}'])
+def test_damaged_times_count_as_none(tmp_path: Path, text: str) -> None:
+    (tmp_path / FILE_NAME).write_text(text)
+    assert read_times(tmp_path) == ShutdownTimes()

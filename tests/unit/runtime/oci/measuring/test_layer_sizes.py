@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from podling.runtime.oci.layer_sizes import LayerSizes
+from podling.runtime.oci.measuring.layer_sizes import LayerSizes
 
 
 def test_each_layer_is_measured_by_its_own_files(tmp_path: Path) -> None:
