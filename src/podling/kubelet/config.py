@@ -88,6 +88,13 @@ class KubeletConfig(Struct, frozen=True, kw_only=True):
     file_check_frequency: float = 1.0
     """The interval between two readings of it. Kubernetes' default is 20 s."""
 
+    static_pod_url: str = ""
+    """The URL of a manifest of pods of this node; empty: none."""
+    static_pod_url_header: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Headers of the requests for it, which may be secret."""
+    http_check_frequency: float = 20.0
+    """The interval between two readings of it."""
+
     # Containers.
     crash_loop_back_off_max: float = 300.0
     container_log_max_size_bytes: int = 10 * 1024 * 1024

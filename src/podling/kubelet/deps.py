@@ -12,6 +12,7 @@ from podling.api.core_v1 import Pod
 from podling.client.base import Client
 from podling.client.events import Regarding
 from podling.kubelet.config import KubeletConfig
+from podling.kubelet.manifest_fetch import Fetch, fetch
 from podling.kubelet.node.machine import Machine
 from podling.kubelet.shutdown.logind import Logind, connect_logind
 from podling.kubelet.topology.machine_topology import MachineTopology
@@ -43,5 +44,7 @@ class KubeletDeps(Struct, frozen=True):
     """The facts about the node's machine; None: those of the real one."""
     connect_logind: Callable[[], Awaitable[Logind]] = connect_logind
     """Returns the machine's login manager, whose shutdowns the kubelet delays. Raises ``LogindFailure``."""
+    fetch_manifest: Fetch = fetch
+    """Reads the manifest of static pods from a URL."""
     swaps: Path = Path("/proc/swaps")
     """The kernel's list of swap areas."""

@@ -22,6 +22,7 @@ from msgspec.structs import replace
 
 from podling import clock
 from podling.api.core_v1 import Node, Pod, Service
+from podling.client.base import key_of
 from podling.client.informer import Informer
 from podling.kubelet.backoff import BackoffPolicy
 from podling.kubelet.containers.container_spec import ContainerSpecs, NodeFacts
@@ -52,6 +53,7 @@ from podling.kubelet.pods.pod_workers import PodWorkers
 from podling.kubelet.pods.qos_cgroups import QosCgroups
 from podling.kubelet.pods.resizer import Resizer
 from podling.kubelet.pods.static_pods import StaticPods
+from podling.kubelet.pods.static_url import UrlPods
 from podling.kubelet.probes.prober import Prober
 from podling.kubelet.reference_watches import ReferenceWatches
 from podling.kubelet.shutdown.shutdown_manager import ShutdownManager
@@ -157,12 +159,19 @@ class Kubelet:
                 directory,
                 deps.node_name,
                 deps.complete_pod,
-                self._set_static,
+                self._set_static_files,
                 config.file_check_frequency,
             )
             if directory is not None
             else None
         )
+        self._static_url = (
+            UrlPods(config, deps.node_name, deps.complete_pod, self._set_static_url, deps.fetch_manifest)
+            if config.static_pod_url
+            else None
+        )
+        self._files: Mapping[str, Pod] = {}
+        self._from_url: Mapping[str, Pod] = {}
         self._mirrors = MirrorPods(
             deps.client, self._pods, self._static_pods, self._running_static_pods, lambda: self._agent.node
         )
@@ -241,6 +250,8 @@ class Kubelet:
             tasks["kubelet/shutdown"] = self._shutdown.run
         if self._static is not None:
             tasks["kubelet/static"] = self._static.run
+        if self._static_url is not None:
+            tasks["kubelet/static-url"] = self._static_url.run
         return tasks
 
     async def _become_ready(self) -> None:
@@ -312,8 +323,11 @@ class Kubelet:
     # Pods.
 
     def _has_read_sources(self) -> bool:
-        """Return whether both sources of pods were read, so that a pod in neither is gone."""
-        return self._pods.has_synced and (self._static is None or self._static.known)
+        """Return whether all sources of pods were read, so that a pod in none of them is gone."""
+        return self._pods.has_synced and self._knows_static()
+
+    def _knows_static(self) -> bool:
+        return all(source is None or source.known for source in (self._static, self._static_url))
 
     def kill_pod(self, uid: str, verdict: Verdict, grace_seconds: int | None = None) -> None:
         """End a pod by the node's own decision: eviction, shutdown, preemption."""
@@ -333,14 +347,25 @@ class Kubelet:
 
     def _static_pods(self) -> Iterable[Pod] | None:
         """Return the static pods that the node is to run, None until they are known."""
-        return self._workers.static.values() if self._static is None or self._static.known else None
+        return self._workers.static.values() if self._knows_static() else None
 
     def _running_static_pods(self) -> Iterable[Pod]:
         pods = (worker.record.pod for worker in self._workers.values())
         return (pod for pod in pods if is_static(pod))
 
-    def _set_static(self, pods: Mapping[str, Pod]) -> None:
-        self._workers.set_static(pods)
+    def _set_static_files(self, pods: Mapping[str, Pod]) -> None:
+        self._files = pods
+        self._set_static()
+
+    def _set_static_url(self, pods: Mapping[str, Pod]) -> None:
+        self._from_url = pods
+        self._set_static()
+
+    def _set_static(self) -> None:
+        """Run the static pods of both sources; of two of one name that of the files counts."""
+        names = {key_of(pod) for pod in self._files.values()}
+        others = {uid: pod for uid, pod in self._from_url.items() if key_of(pod) not in names}
+        self._workers.set_static({**self._files, **others})
         self._mirrors.changed()
 
 

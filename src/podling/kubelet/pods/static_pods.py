@@ -14,7 +14,7 @@ import stat
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 from msgspec import structs
@@ -22,6 +22,7 @@ from msgspec import structs
 from podling import clock
 from podling.api.core_v1 import Pod, Toleration
 from podling.kubelet.blocking import blocking
+from podling.kubelet.manifest_fetch import MAX_BYTES
 from podling.machinery.encoding.bodies import YAML, read_body
 from podling.machinery.encoding.intake import convert
 from podling.machinery.errors import ApiError
@@ -32,9 +33,6 @@ logger = logging.getLogger(__name__)
 
 HASH_ANNOTATION = "kubernetes.io/config.hash"
 SEEN_ANNOTATION = "kubernetes.io/config.seen"
-MAX_BYTES = 10 * 1024 * 1024
-"""The size of the largest manifest (``maxConfigLength``)."""
-
 EVERY_NO_EXECUTE = Toleration(operator="Exists", effect="NoExecute")
 
 Completion = Callable[[Pod], Pod]
@@ -53,7 +51,16 @@ def read_manifest(data: bytes) -> Any:
         raise BadManifest(str(error)) from error
 
 
-def static_pod(plain: Any, path: str, node_name: str, now: datetime, complete: Completion) -> Pod:
+class ManifestSource(NamedTuple):
+    """The place of a manifest: its kind, ``file`` or ``http``, and the path or URL."""
+
+    kind: str
+    place: str
+
+
+def static_pod(
+    plain: Any, source: ManifestSource, node_name: str, now: datetime, complete: Completion
+) -> Pod:
     """Return the pod that a manifest describes, bound to this node. Raises ``BadManifest``."""
     if not isinstance(plain, dict) or plain.get("kind") != "Pod":
         raise BadManifest("not a Pod")
@@ -64,7 +71,8 @@ def static_pod(plain: Any, path: str, node_name: str, now: datetime, complete: C
     if not pod.metadata.name:
         raise BadManifest("invalid pod: name is needed for the pod")
     try:
-        pod = complete(_with_identity(pod, _digest(plain, path, node_name), node_name, now))
+        uid = _digest(plain, source.place, node_name)
+        pod = complete(_with_identity(pod, uid, source.kind, node_name, now))
     except ValueError as error:
         raise BadManifest(f"invalid pod: {error}") from error
     resource = api_object_reference(pod)
@@ -80,11 +88,11 @@ def _digest(plain: Any, path: str, node_name: str) -> str:
     return digest.hexdigest()
 
 
-def _with_identity(pod: Pod, uid: str, node_name: str, now: datetime) -> Pod:
+def _with_identity(pod: Pod, uid: str, kind: str, node_name: str, now: datetime) -> Pod:
     """Return the pod with this node's name, UID and annotations (``applyDefaults``)."""
     annotations = {
         **pod.metadata.annotations,
-        SOURCE_ANNOTATION: "file",
+        SOURCE_ANNOTATION: kind,
         HASH_ANNOTATION: uid,
         SEEN_ANNOTATION: now.isoformat(),
     }
@@ -193,7 +201,8 @@ class StaticPods:
                 data = file.read(MAX_BYTES + 1)
             if len(data) > MAX_BYTES:
                 raise BadManifest(f"larger than {MAX_BYTES} bytes")
-            return static_pod(read_manifest(data), str(path), self._node_name, now, self._complete)
+            source = ManifestSource("file", str(path))
+            return static_pod(read_manifest(data), source, self._node_name, now, self._complete)
         except (OSError, BadManifest) as error:
             logger.warning("static pod %s cannot be used: %s", path, error)
             return None

@@ -36,6 +36,8 @@ def configz(config: KubeletConfig) -> dict[str, Any]:
 
 
 def _shown(name: str, value: Any, hint: Any) -> Any:
+    if name == "static_pod_url_header":
+        return {header: ["<masked>"] for header in value}
     if name == "container_log_max_size":
         return str(of(value, Format.BINARY_SI))
     if isinstance(value, Path):

@@ -18,7 +18,7 @@ from podling.client.local import LocalClient
 from podling.client.requests import Backend, User
 from podling.kubelet.config import KubeletConfig
 from podling.kubelet.kubelet import Kubelet
-from podling.kubelet.pods.static_pods import BadManifest, static_pod
+from podling.kubelet.pods.static_pods import BadManifest, ManifestSource, static_pod
 from podling.node.static_pods import complete_static_pod
 from podling.runtime.base import ContainerState
 from podling.runtime.sim import Scenario, SimRuntime
@@ -133,7 +133,7 @@ async def test_a_restart_of_the_kubelet_leaves_it_running(node: SimNode, files: 
 )
 def test_invalid_manifests_are_refused(plain: object, why: str) -> None:
     with pytest.raises(BadManifest, match=why):
-        static_pod(plain, "/x.yaml", "node-1", EPOCH, complete_static_pod)
+        static_pod(plain, ManifestSource("file", "/x.yaml"), "node-1", EPOCH, complete_static_pod)
 
 
 def manifest(**spec: Any) -> dict[str, Any]:
@@ -181,7 +181,7 @@ CLAIM = {"spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"
 )
 def test_static_pod_may_not_reference_api_objects(plain: dict[str, Any], resource: str) -> None:
     with pytest.raises(BadManifest) as error:
-        static_pod(plain, "/x.yaml", "node-1", EPOCH, complete_static_pod)
+        static_pod(plain, ManifestSource("file", "/x.yaml"), "node-1", EPOCH, complete_static_pod)
     assert str(error.value) == f"static pods may not reference {resource}"
 
 
@@ -196,13 +196,13 @@ def test_static_pod_may_not_reference_api_objects(plain: dict[str, Any], resourc
 )
 def test_static_pod_is_validated_as_the_api_would(plain: dict[str, Any], why: str) -> None:
     with pytest.raises(BadManifest, match=why):
-        static_pod(plain, "/x.yaml", "node-1", EPOCH, complete_static_pod)
+        static_pod(plain, ManifestSource("file", "/x.yaml"), "node-1", EPOCH, complete_static_pod)
 
 
 def test_static_pod_has_the_defaults_of_the_api() -> None:
     resources = {"limits": {"cpu": 1}}
     plain = manifest(containers=[{"name": "app", "image": "app", "resources": resources}])
-    pod = static_pod(plain, "/x.yaml", "node-1", EPOCH, complete_static_pod)
+    pod = static_pod(plain, ManifestSource("file", "/x.yaml"), "node-1", EPOCH, complete_static_pod)
     (container,) = pod.spec.containers
     assert (pod.metadata.name, pod.spec.node_name, pod.spec.enable_service_links) == (
         "x-node-1",
