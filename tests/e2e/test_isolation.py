@@ -135,6 +135,20 @@ def test_container_runs_as_its_class_and_users_say(boxes: RealCluster, kind: Kin
     assert {each["engine"] for each in records if each["pod_uid"] == uid} == {kind.engine}
 
 
+def test_no_two_pods_have_users_in_common(boxes: RealCluster) -> None:
+    ranges = [
+        [int(number) for number in run(boxes, kind, f"cat /proc/self/{ids}").split()]
+        for kind in KINDS
+        if kind.own_users
+        for ids in ("uid_map", "gid_map")
+    ]
+    assert {(inside, count) for inside, _, count in ranges} == {(0, 65536)}
+    uids, gids = ([first for _, first, _ in ranges[start::2]] for start in (0, 1))
+    assert uids == gids
+    assert len(set(uids)) == len(uids) == 2
+    assert min(uids) >= 65536
+
+
 def test_container_sees_neither_processes_nor_files_of_the_node(
     boxes: RealCluster, kind: Kind, tmp_path: Path
 ) -> None:

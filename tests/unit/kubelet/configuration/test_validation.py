@@ -268,5 +268,10 @@ def test_invalid_configuration_is_refused_in_kubernetes_words(changes: dict[str,
     assert f"invalid configuration: {text}" in found(changes)
 
 
+def test_unlimited_swap_is_refused() -> None:
+    text = 'memorySwap.swapBehavior "UnlimitedSwap" must be one of: "", "LimitedSwap" or "NoSwap"'
+    assert found({"memorySwap": {"swapBehavior": "UnlimitedSwap"}}) == [f"invalid configuration: {text}"]
+
+
 def test_unknown_gate_is_the_only_problem() -> None:
     assert found({"featureGates": {"Foo": True}, "maxPods": -1}) == ["unrecognized feature gate: Foo"]

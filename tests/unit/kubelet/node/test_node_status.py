@@ -97,6 +97,11 @@ def test_unhealthy_node_reports_its_failures(health: NodeHealth, type_: str, exp
     assert shown_conditions(status(health))[type_] == expected
 
 
+def test_version_of_the_service_proxy_is_not_reported() -> None:
+    """A kubelet does not know it, so Kubernetes leaves the field empty."""
+    assert status(NodeHealth(runtime=GOOD)).node_info.kube_proxy_version == ""
+
+
 def test_transition_times_move_with_the_status_only() -> None:
     first = status(NodeHealth(runtime=GOOD))
     later = NOW + timedelta(minutes=1)

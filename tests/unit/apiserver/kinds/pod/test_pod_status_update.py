@@ -91,6 +91,13 @@ def test_status_update_keeps_omitted_values() -> None:
     assert made.spec == old.spec
 
 
+def test_status_update_keeps_resize_of_another_writer() -> None:
+    """The field is out of use: what a writer says is kept, and the kubelet writes conditions instead."""
+    new, old = pair("", "status: {phase: Running, resize: Proposed}")
+    made = rules(Pod).prepare_update(new, old, Context(NOW, subresource="status"))
+    assert made.status.resize == "Proposed"
+
+
 def test_condition_keeps_observed_generation() -> None:
     ready = "status: {conditions: [{type: Ready, status: 'True', observedGeneration: 3}]}"
     new, old = pair(
