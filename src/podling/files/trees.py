@@ -18,7 +18,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import NamedTuple, Protocol, TypeVar
 
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _BLOCK_BYTES = 512
@@ -119,27 +119,35 @@ def _identity(descriptor: int) -> tuple[int, int]:
     return status.st_dev, status.st_ino
 
 
-def sizes(path: Path) -> Iterator[int]:
-    """Yield the bytes on disk below ``path`` as counted so far, the whole of them last.
+class TreeSize(NamedTuple):
+    """The use of a disk: bytes, and inodes."""
+
+    bytes: int = 0
+    inodes: int = 0
+
+
+def sizes(path: Path) -> Iterator[TreeSize]:
+    """Yield the use of the disk below ``path`` as counted so far, the whole of it last.
 
     A file of several names counts in parts, one for each of them.
     """
-    size = 0.0
+    size, inodes = 0.0, 0.0
     try:
         for number, (_, _, status) in enumerate(walk(path)):
             links = 1 if stat.S_ISDIR(status.st_mode) else max(status.st_nlink, 1)
             size += status.st_blocks * _BLOCK_BYTES / links
+            inodes += 1 / links
             if number % _BATCH == _BATCH - 1:
-                yield int(size)
+                yield TreeSize(int(size), round(inodes))
     except (FileNotFoundError, NotADirectoryError):
         pass
-    yield int(size)
+    yield TreeSize(int(size), round(inodes))
 
 
 def tree_size(path: Path) -> int:
     """Return the bytes on disk below ``path``; nothing there is nothing used. Raises ``OSError``."""
     *_, size = sizes(path)
-    return size
+    return size.bytes
 
 
 class TreeMeter:
@@ -151,13 +159,13 @@ class TreeMeter:
     def __init__(self, path: Path, entries_per_call: int = 20 * _BATCH) -> None:
         self._path = path
         self._batches = max(1, entries_per_call // _BATCH)
-        self._whole = 0
-        self._so_far = 0
-        self._counting: Iterator[int] | None = None
+        self._whole = TreeSize()
+        self._so_far = TreeSize()
+        self._counting: Iterator[TreeSize] | None = None
         self._at_work = threading.Lock()
 
-    def measure(self) -> int:
-        """Count on and return the bytes on disk.
+    def measure(self) -> TreeSize:
+        """Count on and return the use of the disk.
 
         Raises ``OSError``, also while another thread measures, which a file system may hold up for long.
         """
@@ -168,16 +176,18 @@ class TreeMeter:
         finally:
             self._at_work.release()
 
-    def _measure(self) -> int:
+    def _measure(self) -> TreeSize:
         counting = self._counting or sizes(self._path)
         for _ in range(self._batches):
             size = next(counting, None)
             if size is None:
-                self._whole, self._so_far, self._counting = self._so_far, 0, None
+                self._whole, self._so_far, self._counting = self._so_far, TreeSize(), None
                 return self._whole
             self._so_far = size
         self._counting = counting
-        return max(self._whole, self._so_far)
+        return TreeSize(
+            max(self._whole.bytes, self._so_far.bytes), max(self._whole.inodes, self._so_far.inodes)
+        )
 
 
 def remove_tree(path: Path) -> None:

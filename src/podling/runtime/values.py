@@ -297,6 +297,7 @@ class ContainerStats(Struct, frozen=True, kw_only=True):
     swap_bytes: int = 0
     processes: int = 0
     writable_layer_bytes: int = 0
+    writable_layer_inodes: int = 0
 
 
 class RuntimeHandler(Struct, frozen=True, kw_only=True):

@@ -199,6 +199,14 @@ def test_walk_survives_vanishing_directories(tree: Path) -> None:
     assert {"a", "b", "c", "x"} == set(seen)
 
 
+def test_inodes_are_counted_once_for_each_file(tree: Path) -> None:
+    (tree / "folder").mkdir()
+    for name in ("one", "folder/two", "folder/three"):
+        (tree / name).write_bytes(b"x" * 10_000)
+    (tree / "again").hardlink_to(tree / "one")
+    assert TreeMeter(tree).measure().inodes == 4
+
+
 def test_meter_takes_several_calls_for_a_large_tree(tree: Path) -> None:
     for number in range(25):
         (tree / f"{number:04d}").mkdir()
@@ -207,6 +215,6 @@ def test_meter_takes_several_calls_for_a_large_tree(tree: Path) -> None:
     whole = tree_size(tree)
     assert len(list(sizes(tree))) == 3
     meter = TreeMeter(tree, entries_per_call=10_000)
-    first, second, third, fourth, fifth = (meter.measure() for _ in range(5))
+    first, second, third, fourth, fifth = (meter.measure().bytes for _ in range(5))
     assert 0 < first < second < third == whole
     assert fourth == fifth == whole, "the last whole count holds while the next is under way"

@@ -18,6 +18,7 @@ from msgspec import Struct
 
 from podling import clock
 from podling.api.core_v1 import Node, Pod, PodCondition
+from podling.files.trees import TreeSize
 from podling.kubelet.blocking import blocking_for_pod
 from podling.kubelet.eviction.eviction_ranking import ContainerUse, PodUse, message, rank
 from podling.kubelet.eviction.image_gc import ImageCollector
@@ -109,8 +110,7 @@ class EvictionManager:
         evicted = []
         for worker in limited:
             pod = worker.record.pod
-            layers = {name: found.writable_layer_bytes for name, found in _measured_containers(worker, stats)}
-            use = await self._storage_use(pod, layers)
+            use = await self._storage_use(pod, _layers(dict(_measured_containers(worker, stats))))
             found = excess(pod, use) if use is not None else None
             if found is not None:
                 self._deps.recorder.event(pod, "Warning", "Evicted", found.message)
@@ -124,7 +124,7 @@ class EvictionManager:
         """Return the use of all containers by their ID. Raises ``RuntimeFailure``."""
         return {found.container_id: found for found in await self._deps.runtime.stats()}
 
-    async def _storage_use(self, pod: Pod, layers: Mapping[str, int]) -> StorageUse | None:
+    async def _storage_use(self, pod: Pod, layers: Mapping[str, TreeSize]) -> StorageUse | None:
         """Return the disk use of a pod, None if it cannot be measured.
 
         ``layers`` are the sizes of its containers' writable layers.
@@ -135,16 +135,22 @@ class EvictionManager:
             logger.warning("the files of pod %s cannot be measured: %s", pod.metadata.name, error)
             return None
 
-    def _measure(self, pod: Pod, layers: Mapping[str, int]) -> StorageUse:
+    def _measure(self, pod: Pod, layers: Mapping[str, TreeSize]) -> StorageUse:
         uid = pod.metadata.uid or ""
         logs = self._directories.pod_logs(pod)
-        containers = {name: size + self._meters.size(logs / name) for name, size in layers.items()}
+        written = {name: self._meters.size(logs / name) for name in layers}
         volumes = {
             name: self._meters.size(self._directories.volume(uid, EmptyDir.plugin_name, name))
             for name in disk_volumes(pod)
         }
-        messages = self._meters.size(self._directories.containers(uid))
-        return StorageUse(containers, volumes, messages + self._directories.managed_bytes(uid))
+        messages = self._meters.size(self._directories.containers(uid)).bytes
+        return StorageUse(
+            {name: layer.bytes + written[name].bytes for name, layer in layers.items()},
+            {name: size.bytes for name, size in volumes.items()},
+            {name: layer.inodes + written[name].inodes for name, layer in layers.items()},
+            sum(size.inodes for size in volumes.values()),
+            messages + self._directories.managed_bytes(uid),
+        )
 
     def _evictable(self) -> list[PodWorker]:
         living = (worker for worker in self._workers.values() if isinstance(worker.state, Syncing))
@@ -216,20 +222,37 @@ class EvictionManager:
         for worker in self._evictable():
             pod = worker.record.allocated
             measured = dict(_measured_containers(worker, stats))
-            disk = {name: found.writable_layer_bytes for name, found in measured.items()}
-            volumes = 0
+            storage: StorageUse | None = StorageUse()
             if resource not in ("memory", "pids"):
-                storage = await self._storage_use(pod, disk)
-                if storage is None:
-                    measured = {}
-                else:
-                    disk, volumes = dict(storage.containers), sum(storage.volumes.values()) + storage.managed
-            containers = (
-                ContainerUse(name, found.memory_working_set_bytes, disk[name], found.processes)
-                for name, found in measured.items()
-            )
-            uses.append(PodUse(pod, tuple(containers), volumes))
+                storage = await self._storage_use(pod, _layers(measured))
+            uses.append(_pod_use(pod, measured, storage))
         return uses
+
+
+def _layers(measured: Mapping[str, ContainerStats]) -> dict[str, TreeSize]:
+    """Return the writable layers of containers, by name."""
+    return {
+        name: TreeSize(found.writable_layer_bytes, found.writable_layer_inodes)
+        for name, found in measured.items()
+    }
+
+
+def _pod_use(pod: Pod, measured: Mapping[str, ContainerStats], storage: StorageUse | None) -> PodUse:
+    """Return a pod with its use; with none of it if its disks cannot be measured."""
+    if storage is None:
+        return PodUse(pod)
+    containers = (
+        ContainerUse(
+            name,
+            found.memory_working_set_bytes,
+            storage.containers.get(name, found.writable_layer_bytes),
+            found.processes,
+            storage.inodes.get(name, 0),
+        )
+        for name, found in measured.items()
+    )
+    volumes = sum(storage.volumes.values()) + storage.managed
+    return PodUse(pod, tuple(containers), volumes, storage.volume_inodes)
 
 
 def _measured_containers(

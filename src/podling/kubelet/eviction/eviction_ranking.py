@@ -25,12 +25,13 @@ MEASURED = ("memory", "ephemeral-storage")
 
 
 class ContainerUse(Struct, frozen=True):
-    """The use of one container: bytes of memory, bytes on disk (layer and logs), processes."""
+    """The use of one container: bytes of memory, bytes and inodes on disk (layer and logs), processes."""
 
     name: str
     memory: int = 0
     disk: int = 0
     processes: int = 0
+    inodes: int = 0
 
 
 class PodUse(Struct, frozen=True):
@@ -42,12 +43,15 @@ class PodUse(Struct, frozen=True):
     pod: Pod
     containers: tuple[ContainerUse, ...] = ()
     volumes_disk: int = 0
+    volumes_inodes: int = 0
 
     def total(self, resource: str) -> int:
         if resource == "memory":
             return sum(container.memory for container in self.containers)
         if resource == "pids":
             return sum(container.processes for container in self.containers)
+        if resource == "inodes":
+            return sum(container.inodes for container in self.containers) + self.volumes_inodes
         return sum(container.disk for container in self.containers) + self.volumes_disk
 
 

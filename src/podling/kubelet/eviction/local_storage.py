@@ -13,7 +13,7 @@ from pathlib import Path
 from msgspec import Struct, field
 
 from podling.api.core_v1 import Pod
-from podling.files.trees import TreeMeter
+from podling.files.trees import TreeMeter, TreeSize
 from podling.machinery.pods import pod_limits
 from podling.machinery.quantity import value
 
@@ -25,6 +25,9 @@ class StorageUse(Struct, frozen=True):
 
     containers: Mapping[str, int] = field(default_factory=dict)
     volumes: Mapping[str, int] = field(default_factory=dict)
+    inodes: Mapping[str, int] = field(default_factory=dict)
+    """Inodes of containers, by name."""
+    volume_inodes: int = 0
     managed: int = 0
     """Bytes in the files that the kubelet created for containers to write: ``/etc/hosts`` and such, and
     termination messages."""
@@ -84,8 +87,8 @@ class StorageMeters:
         self._meters: dict[Path, TreeMeter] = {}
         self._used: set[Path] = set()
 
-    def size(self, path: Path) -> int:
-        """Return the bytes on disk below ``path``. Raises ``OSError``."""
+    def size(self, path: Path) -> TreeSize:
+        """Return the use of the disk below ``path``. Raises ``OSError``."""
         self._used.add(path)
         return self._meters.setdefault(path, TreeMeter(path)).measure()
 

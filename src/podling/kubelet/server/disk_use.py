@@ -124,7 +124,7 @@ class DiskMeter:
 
     def _size(self, path: Path) -> int:
         try:
-            return self._meters[path].measure()
+            return self._meters[path].measure().bytes
         except OSError:
             return 0
 

@@ -275,7 +275,8 @@ class OciRuntime:
                         memory_working_set_bytes=usage.memory_working_set_bytes,
                         swap_bytes=usage.swap_bytes,
                         processes=usage.processes,
-                        writable_layer_bytes=sizes[record.id],
+                        writable_layer_bytes=sizes[record.id].bytes,
+                        writable_layer_inodes=sizes[record.id].inodes,
                     )
                 )
             return tuple(result)

@@ -217,3 +217,22 @@ def standing(of: PodUse, signal: str) -> tuple[object, ...]:
     resource = "memory" if signal == MEMORY else "ephemeral-storage"
     above = of.total(resource) - pod_request(of.pod, resource).value
     return bool(of.containers), above <= 0, priority, -above
+
+
+def files(name: str, own: int, volumes: int = 0, priority: int = 0) -> PodUse:
+    """Return a pod with many files, large or small."""
+    containers = (ContainerUse("app", disk=1000 - own, inodes=own),)
+    return PodUse(make_pod(name, priority=priority), containers, 1000 - volumes, volumes)
+
+
+def test_order_for_inodes_follows_priority_and_their_number() -> None:
+    """Inodes cannot be requested, so every pod exceeds its request; bytes do not count."""
+    expected = [
+        PodUse(make_pod("unmeasured")),
+        files("low-many", 400, priority=LOW),
+        files("low-few", 5, priority=LOW),
+        files("many-in-volumes", 10, 600),
+        files("many", 500),
+        files("few", 3, 2),
+    ]
+    assert list(rank(expected[::-1], "nodefs.inodesFree")) == expected

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Mapping
 from pathlib import Path
 
-from podling.files.trees import TreeMeter
+from podling.files.trees import TreeMeter, TreeSize
 
 logger = logging.getLogger(__name__)
 
@@ -19,8 +19,8 @@ class LayerSizes:
         self._meters: dict[str, TreeMeter] = {}
         self._measuring = threading.Lock()
 
-    def measure(self, layers: Mapping[str, Path]) -> dict[str, int]:
-        """Return the bytes on disk of each of ``layers``; the meters of all others are dropped.
+    def measure(self, layers: Mapping[str, Path]) -> dict[str, TreeSize]:
+        """Return the use of the disk by each of ``layers``; the meters of all others are dropped.
 
         A layer that cannot be read counts as nothing, and keeps no other from being measured.
         """
@@ -29,9 +29,9 @@ class LayerSizes:
             return {name: _measured(meter) for name, meter in self._meters.items()}
 
 
-def _measured(meter: TreeMeter) -> int:
+def _measured(meter: TreeMeter) -> TreeSize:
     try:
         return meter.measure()
     except OSError as error:
         logger.warning("a writable layer cannot be measured: %s", error)
-        return 0
+        return TreeSize()

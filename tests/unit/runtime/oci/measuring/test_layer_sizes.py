@@ -16,9 +16,10 @@ def test_each_layer_is_measured_by_its_own_files(tmp_path: Path) -> None:
         (layer / "file").write_bytes(b"x" * size)
     sizes = LayerSizes()
     found = sizes.measure({"a": small, "b": large})
-    assert found["a"] >= 4096
-    assert found["b"] >= 1 << 20
-    assert found["b"] - found["a"] >= (1 << 20) - 4096
+    assert found["a"].bytes >= 4096
+    assert found["b"].bytes >= 1 << 20
+    assert found["b"].bytes - found["a"].bytes >= (1 << 20) - 4096
+    assert (found["a"].inodes, found["b"].inodes) == (1, 1)
     assert set(sizes.measure({"b": large})) == {"b"}
 
 
@@ -27,5 +28,5 @@ def test_unreadable_layer_counts_as_nothing(tmp_path: Path, caplog: pytest.LogCa
     layer.mkdir()
     (layer / "file").write_bytes(b"x" * 4096)
     found = LayerSizes().measure({"gone": tmp_path / "none", "b": layer})
-    assert found["gone"] == 0
-    assert found["b"] >= 4096
+    assert found["gone"].bytes == 0
+    assert found["b"].bytes >= 4096
