@@ -14,7 +14,7 @@ from podling import clock
 from podling.api.core_v1 import Node
 from podling.kubelet.config import KubeletConfig
 from podling.kubelet.shutdown.shutdown_plan import MESSAGE
-from podling.kubelet.shutdown.shutdown_state import FILE_NAME, ShutdownTimes, read_times
+from podling.kubelet.shutdown.shutdown_state import FILE_NAME
 from podling.testing import ControlPlane
 from tests.support.kubelet_node import NODE, SimNode, condition, pod, sim_node
 from tests.support.simulated_logind import SimulatedLogind
@@ -225,9 +225,3 @@ async def test_times_of_the_last_shutdown_are_kept_and_shown(
             counted.shutdown_started,
             counted.shutdown_ended,
         )
-
-
-@pytest.mark.parametrize("text", ["", "{", "[]", '{"startTime": 3}'])
-def test_damaged_times_count_as_none(tmp_path: Path, text: str) -> None:
-    (tmp_path / FILE_NAME).write_text(text)
-    assert read_times(tmp_path) == ShutdownTimes()
