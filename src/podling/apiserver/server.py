@@ -221,9 +221,9 @@ class ApiServer:
     def start_workers(self) -> None:
         """Compute large writes in processes of their own; the first such write starts one.
 
-        A loop that keeps its own time computes them itself: it would not wait for other processes.
+        A loop with a wound clock computes them itself: the clock would not wait for other processes.
         """
-        if self._pool is None and clock.own_loop() is None:
+        if self._pool is None and clock.wound_clock() is None:
             self._pool = Pool()
             self.count(self._pool)
             self.registry.compute_in(RemoteStages(self._pool, self.catalogue.definition_of))
