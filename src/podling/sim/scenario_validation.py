@@ -23,6 +23,8 @@ Path = tuple[str | int, ...]
 PODS_MAX = 100_000
 """More pods than a machine's memory is likely to hold: about 60 kB each."""
 BYTES_PER_POD = 60_000
+CALLED = ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration", "APIService")
+"""Kinds whose objects make the API server call other servers."""
 TIMES = ("always", "never", "eventually", "at_the_end")
 
 
@@ -103,10 +105,15 @@ def _source_problems(source: ManifestSource, path: Path, folder: FilePath) -> It
         yield Finding(path, "either file or objects must be given")
         return
     try:
-        manifests_of(structs.replace(source, copies=1), folder)
+        found = manifests_of(structs.replace(source, copies=1), folder)
     except ManifestProblem as problem:
         where = (*path, "file") if source.file else (*path, "objects", problem.number)
         yield Finding(where, str(problem))
+        return
+    for number, each in enumerate(found):
+        if each.resource.kind in CALLED:
+            where = (*path, "file") if source.file else (*path, "objects", number)
+            yield Finding(where, f"{each.resource.kind}: a simulated cluster has no network to call servers")
 
 
 def _pods_of(source: ManifestSource, folder: FilePath) -> int:

@@ -66,6 +66,11 @@ def test_scenario_is_read_with_its_defaults() -> None:
             '7:13: no matches for kind "Nothing" in version "v1"',
         ),
         (
+            "manifests:\n- objects: [{apiVersion: admissionregistration.k8s.io/v1, "
+            "kind: ValidatingWebhookConfiguration, metadata: {name: a}}]\n",
+            "7:13: ValidatingWebhookConfiguration: a simulated cluster has no network to call servers",
+        ),
+        (
             "assertions:\n- name: a\n  always: {count: {kind: Pod}}\n",
             "8:12: one of equals, atLeast, atMost must be given",
         ),
