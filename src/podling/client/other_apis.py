@@ -10,8 +10,8 @@ from collections.abc import Sequence
 import msgspec
 from msgspec import Struct
 
-from podling.api.meta_v1 import ObjectMeta
 from podling.client.messages import Place, encode_user
+from podling.client.other_content import Content
 from podling.client.requests import User
 from podling.client.socket_backend import SocketBackend
 from podling.machinery.resource import Resource
@@ -19,14 +19,6 @@ from podling.machinery.resource import Resource
 RESOURCES, LIST, DELETE = "other-apis/resources", "other-apis/list", "other-apis/delete"
 GET = "other-apis/get"
 """The verbs of the requests to the API server."""
-
-
-class Content(Struct, frozen=True, kw_only=True, rename="camel"):
-    """The common fields of any server's object; in a list, it may omit its kind."""
-
-    kind: str = ""
-    api_version: str = ""
-    metadata: ObjectMeta = msgspec.field(default_factory=lambda: ObjectMeta())
 
 
 class OtherResource(Struct, frozen=True, array_like=True):

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from podling.api.meta_v1 import DeleteOptions, Status
 from podling.apiserver.aggregation.api_services import Aggregation
-from podling.client.other_apis import Content
+from podling.client.other_content import Content
 from podling.client.requests import User
 from podling.machinery import errors
 from podling.machinery.encoding import codec

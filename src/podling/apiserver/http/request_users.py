@@ -8,13 +8,14 @@ from podling.apiserver.auth import impersonation
 from podling.apiserver.auth.authn import ANONYMOUS, Authenticator
 from podling.apiserver.auth.authz import RbacAuthorizer
 from podling.apiserver.http.exchange import HttpRequest
-from podling.apiserver.http.forwarded_user import forwarded_user
 from podling.client.requests import User
 
 
 def user_of(request: HttpRequest, authenticator: Authenticator, authorizer: RbacAuthorizer) -> User:
     """Return the user of a request. Raises 401; 403 for one that may not impersonate."""
     if request.is_inside:
+        from podling.apiserver.http.forwarded_user import forwarded_user
+
         return forwarded_user(request)
     certificate = _certificate_of(request)
     authorization = request.headers.get(hdrs.AUTHORIZATION, "")

@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Mapping
 from functools import cache
-from importlib import resources
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -32,6 +32,10 @@ MICRO_TIME = f"{META}.MicroTime"
 V3_REFERENCE = "#/components/schemas/"
 V2_REFERENCE = "#/definitions/"
 
+_DESCRIPTIONS = Path(meta_v1.__file__).with_name("descriptions.json")
+_SOURCE = Path(meta_v1.__file__).parents[2]
+"""The folder of the package ``podling``."""
+
 _MADE_BY = (__name__, openapi_paths.__name__, served.__name__, shapes.__name__)
 """The modules whose code decides what a document says, beside the types."""
 
@@ -50,8 +54,7 @@ _V2_SCALARS: dict[str, dict[str, Any]] = {
 
 @cache
 def _descriptions() -> Mapping[str, Mapping[str, str]]:
-    text = (resources.files("podling.api") / "descriptions.json").read_bytes()
-    found: Mapping[str, Mapping[str, str]] = msgspec.json.decode(text)
+    found: Mapping[str, Mapping[str, str]] = msgspec.json.decode(_DESCRIPTIONS.read_bytes())
     return found
 
 
@@ -233,9 +236,8 @@ def _content_hash(group: str, version: str) -> str:
     """Names a document's content without building it: everything that it is made from."""
     digest = hashlib.sha256(f"{group}/{version}/{RELEASE}".encode())
     for module in (scheme.module_of(group, version), meta_v1.__name__, *_MADE_BY):
-        package, _, stem = module.rpartition(".")
-        digest.update((resources.files(package) / f"{stem}.py").read_bytes())
-    digest.update((resources.files("podling.api") / "descriptions.json").read_bytes())
+        digest.update((_SOURCE / Path(*module.split(".")).with_suffix(".py")).read_bytes())
+    digest.update(_DESCRIPTIONS.read_bytes())
     return digest.hexdigest().upper()
 
 

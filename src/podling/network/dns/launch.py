@@ -14,11 +14,11 @@ ABSENT = ("ssl", "_hashlib", "typing_extensions")
 
 The process needs none of them; they would cost two megabytes on each node.
 """
-UNREACHED = ("ast", "calendar", "subprocess")
+UNREACHED = ("ast", "calendar", "msgspec._json_schema", "msgspec.inspect", "platform", "subprocess")
 """Modules that others need for functions that the process never calls; they would cost another megabyte.
 
-``inspect`` parses texts of signatures, ``dnslib`` those of zones, and ``asyncio`` starts programs. Each name
-in their stand-ins is ``object``.
+``inspect`` parses texts of signatures, ``dnslib`` those of zones, ``msgspec`` describes types, ``uuid`` looks
+for the machine's addresses, and ``asyncio`` starts programs. Each name in their stand-ins is ``object``.
 """
 _BEGIN = f"""\
 import sys

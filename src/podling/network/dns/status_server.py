@@ -9,7 +9,6 @@ import asyncio
 import socket
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from http import HTTPStatus
 
 from podling.network.dns.sources import Sources
 
@@ -63,21 +62,21 @@ class StatusServer:
         path = rest.partition(" ")[0].partition("?")[0]
         status, body, kind = await self._answer(method, path)
         head = (
-            f"HTTP/1.1 {status.value} {status.phrase}\r\nContent-Type: {kind}\r\n"
+            f"HTTP/1.1 {status}\r\nContent-Type: {kind}\r\n"
             f"Content-Length: {len(body)}\r\nConnection: close\r\n\r\n"
         )
         return head.encode() + (b"" if method == "HEAD" else body)
 
-    async def _answer(self, method: str, path: str) -> tuple[HTTPStatus, bytes, str]:
+    async def _answer(self, method: str, path: str) -> tuple[str, bytes, str]:
         plain = "text/plain; charset=utf-8"
         if method not in ("GET", "HEAD"):
-            return HTTPStatus.METHOD_NOT_ALLOWED, b"", plain
+            return "405 Method Not Allowed", b"", plain
         if path == "/metrics":
-            return HTTPStatus.OK, await self._metrics(), METRICS_TYPE
+            return "200 OK", await self._metrics(), METRICS_TYPE
         if path == "/health":
-            return HTTPStatus.OK, b"OK", plain
+            return "200 OK", b"OK", plain
         if path == "/ready":
             if self._is_ready():
-                return HTTPStatus.OK, b"OK", plain
-            return HTTPStatus.SERVICE_UNAVAILABLE, b"kubernetes", plain
-        return HTTPStatus.NOT_FOUND, b"404 page not found\n", plain
+                return "200 OK", b"OK", plain
+            return "503 Service Unavailable", b"kubernetes", plain
+        return "404 Not Found", b"404 page not found\n", plain
