@@ -28,6 +28,7 @@ from podling.apiserver.registry.selection import Selection
 from podling.apiserver.registry.watch import ObjectWatch
 from podling.apiserver.registry.write_costs import Work, is_heavy
 from podling.apiserver.registry.write_stages import WriteRequest, body_type, check_uid, update_body
+from podling.apiserver.registry.write_surroundings import WriteSurroundings
 from podling.apiserver.registry.writes import Writes
 from podling.client.base import Listing
 from podling.client.requests import NO_DELETE_OPTIONS, ListOptions, Patch, RawBody, Target, User, WriteOptions
@@ -78,7 +79,7 @@ class Registry:
         self.store = store
         self.rules_for = rules_for
         self.reads = Reads(store, rules_for, conversion)
-        self.writes = Writes(store, self.reads, rules_for, admission)
+        self.writes = Writes(WriteSurroundings(store, self.reads, rules_for, admission))
         self._custom_watches = custom_watches
         self._authorizer = authorizer
         self._handlers: dict[tuple[str, str, str], Handler] = {}

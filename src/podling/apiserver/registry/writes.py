@@ -12,41 +12,25 @@ again, unless the request names a resourceVersion. A write that changes nothing 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from msgspec import structs
 
 from podling import clock
-from podling.apiserver.admission.base import Chain, Operation, release
-from podling.apiserver.kinds.common.base import KindRules
+from podling.apiserver.admission.base import Operation, release
 from podling.apiserver.registry.changes import Changes
 from podling.apiserver.registry.creations import Creations
-from podling.apiserver.registry.reads import Reads
 from podling.apiserver.registry.remote_stages import RemoteStages
 from podling.apiserver.registry.removals import Removals
 from podling.apiserver.registry.write_surroundings import WriteSurroundings, admission_request
 from podling.client.requests import Target, User, WriteOptions
-from podling.machinery.scheme import Resource
-from podling.store.base import Store
 
 
 class Writes:
-    """Writes objects of every kind to one store.
+    """Writes objects of every kind to one store."""
 
-    Args:
-        rules_for: the kinds' rules.
-        admission: the plugins, in order, already joined.
-    """
-
-    def __init__(
-        self,
-        store: Store,
-        reads: Reads,
-        rules_for: Callable[[Resource], KindRules[Any]],
-        admission: Chain,
-    ) -> None:
-        self._in = WriteSurroundings(store, reads, rules_for, admission)
+    def __init__(self, surroundings: WriteSurroundings) -> None:
+        self._in = surroundings
         creations = Creations(self._in)
         changes, removals = Changes(self._in, creations), Removals(self._in)
         self.create = creations.create
