@@ -198,13 +198,13 @@ def _within_policies(
 ) -> tuple[int, tuple[str, str]]:
     current = bounds.current
     if desired > current:
-        fastest = max(current, _limit_up(current, rules[0], history, now))
+        fastest = max(current, _limit(current, rules[0], history, now, sign=1))
         if desired > min(fastest, bounds.most):
             if bounds.most > fastest:
                 return fastest, ("ScaleUpLimit", _RATE.format("increasing"))
             return bounds.most, _TOO_MANY
     elif desired < current:
-        lowest = min(current, _limit_down(current, rules[1], history, now))
+        lowest = min(current, _limit(current, rules[1], history, now, sign=-1))
         if desired < max(lowest, bounds.least):
             if bounds.least < lowest:
                 return lowest, ("ScaleDownLimit", _RATE.format("decreasing"))
@@ -212,36 +212,18 @@ def _within_policies(
     return desired, WITHIN
 
 
-def _limit_up(current: int, rules: HPAScalingRules, history: History, now: datetime) -> int:
-    """Return the most replicas that the policies allow."""
-    if rules.select_policy == "Disabled":
+def _limit(current: int, rules: HPAScalingRules, history: History, now: datetime, *, sign: int) -> int:
+    """Return the most replicas that the policies allow; with ``sign`` -1 the fewest."""
+    if rules.select_policy == "Disabled" or not rules.policies:
         return current
+    rounded = math.ceil if sign > 0 else math.trunc  # a small percentage of few pods is to have an effect
     proposals = []
     for policy in rules.policies:
-        start = _at_start(current, history, policy.period_seconds, now)
-        if policy.type == "Pods":
-            proposals.append(start + policy.value)
-        else:  # rounded up: a small percentage of few pods is to have an effect
-            proposals.append(math.ceil(start * (1 + policy.value / 100)))
-    if not proposals:
-        return current
-    return min(proposals) if rules.select_policy == "Min" else max(proposals)
-
-
-def _limit_down(current: int, rules: HPAScalingRules, history: History, now: datetime) -> int:
-    """Return the fewest replicas that the policies allow."""
-    if rules.select_policy == "Disabled":
-        return current
-    proposals = []
-    for policy in rules.policies:
-        start = _at_start(current, history, policy.period_seconds, now)
-        if policy.type == "Pods":
-            proposals.append(start - policy.value)
-        else:
-            proposals.append(int(start * (1 - policy.value / 100)))
-    if not proposals:
-        return current
-    return max(proposals) if rules.select_policy == "Min" else min(proposals)
+        start, change = _at_start(current, history, policy.period_seconds, now), sign * policy.value
+        in_pods = policy.type == "Pods"
+        proposals.append(start + change if in_pods else rounded(start * (1 + change / 100)))
+    takes_most = (rules.select_policy == "Min") != (sign > 0)
+    return max(proposals) if takes_most else min(proposals)
 
 
 def _at_start(current: int, history: History, seconds: int, now: datetime) -> int:
