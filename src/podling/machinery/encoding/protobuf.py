@@ -18,7 +18,6 @@ import struct
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 from podling.machinery import errors
@@ -53,7 +52,9 @@ class Malformed(ValueError):
 
 @cache
 def _tables() -> Mapping[str, Mapping[int, Field]]:
-    text = Path(__file__).with_name("protobuf_fields.json").read_bytes()
+    from importlib import resources
+
+    text = (resources.files("podling.machinery.encoding") / "protobuf_fields.json").read_bytes()
     loaded: dict[str, dict[str, list[str]]] = json.loads(text)
     return {
         name: {int(number): (row[0], row[1], row[2]) for number, row in fields.items()}

@@ -11,7 +11,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Mapping
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -32,10 +31,6 @@ MICRO_TIME = f"{META}.MicroTime"
 V3_REFERENCE = "#/components/schemas/"
 V2_REFERENCE = "#/definitions/"
 
-_DESCRIPTIONS = Path(meta_v1.__file__).with_name("descriptions.json")
-_SOURCE = Path(meta_v1.__file__).parents[2]
-"""The folder of the package ``podling``."""
-
 _MADE_BY = (__name__, openapi_paths.__name__, served.__name__, shapes.__name__)
 """The modules whose code decides what a document says, beside the types."""
 
@@ -54,7 +49,10 @@ _V2_SCALARS: dict[str, dict[str, Any]] = {
 
 @cache
 def _descriptions() -> Mapping[str, Mapping[str, str]]:
-    found: Mapping[str, Mapping[str, str]] = msgspec.json.decode(_DESCRIPTIONS.read_bytes())
+    from importlib import resources
+
+    text = (resources.files("podling.api") / "descriptions.json").read_bytes()
+    found: Mapping[str, Mapping[str, str]] = msgspec.json.decode(text)
     return found
 
 
@@ -234,10 +232,13 @@ def v3_index() -> Mapping[str, str]:
 @cache
 def _content_hash(group: str, version: str) -> str:
     """Names a document's content without building it: everything that it is made from."""
+    from importlib import resources
+
     digest = hashlib.sha256(f"{group}/{version}/{RELEASE}".encode())
     for module in (scheme.module_of(group, version), meta_v1.__name__, *_MADE_BY):
-        digest.update((_SOURCE / Path(*module.split(".")).with_suffix(".py")).read_bytes())
-    digest.update(_DESCRIPTIONS.read_bytes())
+        package, _, stem = module.rpartition(".")
+        digest.update((resources.files(package) / f"{stem}.py").read_bytes())
+    digest.update((resources.files("podling.api") / "descriptions.json").read_bytes())
     return digest.hexdigest().upper()
 
 
