@@ -68,3 +68,10 @@ cordon
 uncordon
 add_nodes
 remove_nodes
+
+# Fields of OpenKruise's objects, which others read.
+use_surge
+use_surge_old
+updated_ready_replicas
+update_images
+KruiseExtension  # extensions/loading.py names it

@@ -16,6 +16,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 SOURCE = ROOT / "src" / "podling"
+EXTENSION = ROOT / "src" / "podling_kruise"
 GENERATED = re.compile(r"_v\d+((alpha|beta)\d+)?\.py$")
 
 FILE_LINES_MAX = 500
@@ -66,6 +67,7 @@ STARTS_TASKS = {
     "runtime/process/member.py": "one start of a container, awaited by its caller",
     "runtime/process/port_forward.py": "ends with its connection",
     "runtime/sim/streams.py": "ends with its request",
+    "testing/controllers.py": "ends with the block",
     "streaming/listener.py": "ends with the handshake, or when the listener closes",
 }
 """Files that start tasks without a supervisor, because a caller waits for their end."""
@@ -84,11 +86,12 @@ BANNED = {
 
 
 def source_files() -> list[Path]:
-    return sorted(path for path in SOURCE.rglob("*.py") if not GENERATED.search(path.name))
+    found = (path for root in (SOURCE, EXTENSION) for path in root.rglob("*.py"))
+    return sorted(path for path in found if not GENERATED.search(path.name))
 
 
 def name_of(path: Path) -> str:
-    return path.relative_to(SOURCE).as_posix()
+    return path.relative_to(SOURCE if path.is_relative_to(SOURCE) else SOURCE.parent).as_posix()
 
 
 @pytest.fixture(scope="module")

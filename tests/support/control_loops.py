@@ -2,32 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 from podling.api.core_v1 import Container, Event, Node, NodeCondition, Pod, PodCondition, PodSpec
 from podling.api.meta_v1 import ObjectMeta
 from podling.client.base import Client
-from podling.controllers.base import ControllerFactory
-from podling.controllers.controller_manager import ControllerManager
+from podling.testing import running
 
-
-@asynccontextmanager
-async def running(client: Client, *controllers: ControllerFactory) -> AsyncIterator[ControllerManager]:
-    """Run these controllers until the block ends."""
-    manager = ControllerManager(client, controllers)
-    task = asyncio.create_task(manager.run())
-    started = asyncio.create_task(manager.started())
-    await asyncio.wait({task, started}, return_when=asyncio.FIRST_COMPLETED)
-    try:
-        yield manager
-    finally:
-        started.cancel()
-        task.cancel()
-        with suppress(asyncio.CancelledError):
-            await task
+__all__ = ["add_node", "heartbeat", "make_ready", "pod", "running", "set_phase", "told"]
 
 
 def pod(

@@ -10,7 +10,7 @@ from tests.support.pages import DOCS
 
 ROOT = DOCS.parent
 _BLOCK = re.compile(
-    r"^(?:`(?P<path>[\w./-]+)`:\n\n)?```(?P<language>python|diff)\n(?P<text>.*?)^```$", re.M | re.S
+    r"^(?:`(?P<path>[\w./-]+)`:\n\n)?```(?P<language>python|diff|toml)\n(?P<text>.*?)^```$", re.M | re.S
 )
 
 
@@ -20,16 +20,19 @@ def copy_of_the_project(to: Path) -> None:
     shutil.copy(ROOT / "pyproject.toml", to)
 
 
-def apply(page: str, root: Path) -> list[Path]:
+def apply(page: str, root: Path, *, is_project: bool = False) -> list[Path]:
     """Write the files of ``page`` below ``root`` and make its changes; return the files.
 
-    A block of Python below a path is a new file. A block of diff changes the file of the last path; the
-    lines that it keeps or removes must stand in the file once, one below the other.
+    A block of Python below a path is a new file, and one of TOML, if the page ``is_project`` of its own. A
+    block of diff changes the file of the last path; the lines that it keeps or removes must stand in the file
+    once, one below the other.
     """
     path, written = root, []
     for block in _BLOCK.finditer((DOCS / page).read_text()):
+        if block["language"] == "toml" and not is_project:
+            continue
         path = root / block["path"] if block["path"] else path
-        if block["language"] == "python":
+        if block["language"] != "diff":
             assert not path.exists(), f"{path} exists already"
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(block["text"])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from podling import clock
 from podling.api.core_v1 import Pod
 from podling.client.events import EventRecorder
 from podling.client.requests import User
+from podling.extensions.extension import Extension
 from podling.kubelet.config import KubeletConfig
 from podling.kubelet.deps import KubeletDeps
 from podling.kubelet.kubelet import Kubelet
@@ -39,6 +40,7 @@ class RealNode:
         topology: MachineTopology | None,
     ) -> None:
         own = plane.client_for(User(f"system:node:{NODE}", ("system:nodes", "system:authenticated")))
+        self.plane = plane
         self.client = plane.client
         self.machine = machine
         self.recorder = EventRecorder(own, "kubelet", NODE)
@@ -86,10 +88,13 @@ class RealNode:
 
 @asynccontextmanager
 async def real_node(
-    root: Path, config: KubeletConfig, topology: MachineTopology | None = None
+    root: Path,
+    config: KubeletConfig,
+    topology: MachineTopology | None = None,
+    extensions: Sequence[Extension] = (),
 ) -> AsyncIterator[RealNode]:
     """Run a Ready node; take down all its pods at the end."""
-    async with memory_cluster() as plane, oci_node.node(root) as machine:
+    async with memory_cluster(extensions=extensions) as plane, oci_node.node(root) as machine:
         own = replace(config, cgroup_root=f"/podling-{machine.cluster}", node_addresses=("192.0.2.2",))
         node = RealNode(plane, machine, own, topology)
         try:

@@ -45,6 +45,9 @@ EXAMPLES = (
 )
 
 
+FIRST_PARTY = 'lint.isort.known-first-party = ["podling", "podling_websites"]'
+
+
 def test_examples_of_the_pages_work(tmp_path: Path) -> None:
     copy_of_the_project(tmp_path)
     files = [path for page in EXAMPLES for path in apply(page, tmp_path)]
@@ -56,6 +59,31 @@ def test_examples_of_the_pages_work(tmp_path: Path) -> None:
         ("ruff", "format", "--check", *code),
         ("ruff", "check", "--no-cache", *code),
         ("pytest", "-q", "-p", "no:cacheprovider", *tests),
+    )
+    for command in commands:
+        done = subprocess.run(
+            [sys.executable, "-m", *map(str, command)],
+            cwd=tmp_path,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_extension_of_the_page_can_be_installed_and_works(tmp_path: Path) -> None:
+    files = apply("extending.md", tmp_path / "project", is_project=True)
+    code = [path for path in files if path.suffix == ".py"]
+    site = tmp_path / "site"
+    environment = {**os.environ, "PYTHONPATH": f"{site}:{ROOT / 'src'}", "PYTHONDONTWRITEBYTECODE": "1"}
+    settings = ("--config", str(ROOT / "pyproject.toml"))
+    offline = ("--quiet", "--no-index", "--no-deps", "--no-build-isolation", "--disable-pip-version-check")
+    commands = (
+        ("ruff", "format", "--check", *settings, *code),
+        ("ruff", "check", "--no-cache", *settings, "--config", FIRST_PARTY, *code),
+        ("pip", "install", *offline, "--target", site, tmp_path / "project"),
+        ("pytest", "-q", "-p", "no:cacheprovider", "--rootdir", tmp_path, tmp_path / "project" / "tests"),
     )
     for command in commands:
         done = subprocess.run(

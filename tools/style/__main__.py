@@ -68,11 +68,17 @@ def _dotted(path: Path) -> str:
 def unmirrored() -> tuple[list[Path], int]:
     """Return the modules with logic that no test file mirrors, and the number of all modules with logic."""
     logic = [
-        path.relative_to(SOURCE / "podling")
+        _in_tests(path)
         for path in python_files()
         if path.is_relative_to(SOURCE) and has_logic(path.read_text())
     ]
     return [path for path in logic if not (ROOT / "tests/unit" / test_file_of(path)).exists()], len(logic)
+
+
+def _in_tests(path: Path) -> Path:
+    """Return the place of a module's tests: those of an extension are in a folder of their own."""
+    package, *rest = path.relative_to(SOURCE).parts
+    return Path(package.removeprefix("podling").removeprefix("_"), *rest)
 
 
 def main(prefixes: list[str]) -> None:

@@ -76,7 +76,7 @@ class Endpoint(Struct, frozen=True):
 async def bootstrap(registry: Registry) -> None:
     """Create what is missing."""
     for obj in initial_objects():
-        await _ensure(registry, obj)
+        await ensure(registry, obj)
 
 
 async def announce(registry: Registry, endpoint: Endpoint) -> None:
@@ -84,7 +84,7 @@ async def announce(registry: Registry, endpoint: Endpoint) -> None:
     for obj in service_objects(endpoint):
         resource = resource_of(type(obj))
         target = Target(resource, obj.metadata.namespace or "", obj.metadata.name or "")
-        stored = await _ensure(registry, obj)
+        stored = await ensure(registry, obj)
         wanted = (
             structs.replace(stored, spec=structs.replace(stored.spec, ports=obj.spec.ports))
             if isinstance(obj, Service)
@@ -98,7 +98,7 @@ async def keep(registry: Registry, endpoint: Callable[[], Endpoint]) -> None:
 
     async def look() -> None:
         for name in NAMESPACES:
-            await _ensure(registry, Namespace(metadata=ObjectMeta(name=name)))
+            await ensure(registry, Namespace(metadata=ObjectMeta(name=name)))
         await announce(registry, endpoint())
         await clock.sleep(KEEP_SECONDS)
 
@@ -149,7 +149,8 @@ def service_objects(endpoint: Endpoint) -> Iterator[Any]:
     )
 
 
-async def _ensure(registry: Registry, obj: Any) -> Any:
+async def ensure(registry: Registry, obj: Any) -> Any:
+    """Create an object if it is missing; return it as stored. Roles and bindings get back missing parts."""
     resource = resource_of(type(obj))
     target = Target(resource, obj.metadata.namespace or "", obj.metadata.name)
     try:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Any
 
 from podling.apiserver.auth.authz import Decision, RbacAuthorizer
 from podling.apiserver.auth.rbac import Attributes
 from podling.apiserver.customresources.catalogue import Catalogue
 from podling.apiserver.customresources.conversion import Conversion
+from podling.apiserver.kinds.common.base import Context
 from podling.client.requests import User
 from podling.machinery.encoding.custom import CustomResource
+from podling.machinery.fields import FieldError
 from podling.machinery.scheme import RESOURCES, Resource, by_kind, by_path
 from podling.store.base import Store
 
@@ -50,6 +53,9 @@ class PluginSupport:
 
     def defaulted(self, obj: Any, resource: Resource) -> Any:
         return self._catalogue.rules_for(resource).default(obj)
+
+    def errors_in(self, obj: Any, resource: Resource, now: datetime) -> list[FieldError]:
+        return self._catalogue.rules_for(resource).validate(obj, Context(now=now))
 
     def decide(self, user: User, asked: Attributes) -> Decision:
         return self._authorizer.decide(user, asked)

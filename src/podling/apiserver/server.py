@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from podling import clock
 from podling.api.core_v1 import Binding, ComponentStatus, Namespace, Service
+from podling.apiserver.additions import NO_ADDITIONS, Additions, install
 from podling.apiserver.admission.base import Chain, Plugin
 from podling.apiserver.admission.policy_status import Kinds, PolicyStatus
 from podling.apiserver.aggregation.api_services import Aggregation
@@ -81,9 +82,10 @@ class ApiServer:
         static_tokens: bearer tokens and their users.
         front: the front-proxy certificate, presented to the servers behind APIServices, so that they trust
             the user in the headers.
+        additions: kinds and objects beside the built-in ones.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 the parts of a server
         self,
         store: Store,
         plugins: Sequence[Plugin],
@@ -93,14 +95,16 @@ class ApiServer:
         signing_key: bytes | None = None,
         static_tokens: Mapping[str, User] | None = None,
         front: KeyPair | None = None,
+        additions: Additions = NO_ADDITIONS,
     ) -> None:
         self.store = store
+        self._additions = additions
         self.objects = StoredObjects(store)
         self.authorizer = RbacAuthorizer(RbacIndex(store), NodeReferences(store))
         chain = Chain((*plugins, PrivilegeEscalation(self.authorizer)), self.objects)
         watches = CustomWatches()
         self.catalogue = Catalogue(store, rules_for, watches.end)
-        conversion = Conversion(self.catalogue.definition_of, self.objects)
+        conversion = Conversion(self.catalogue.definition_of, self.objects, additions.converters)
         self._compaction = Compaction(store)
         metered = MeteredStore(store, self._compaction.note_write)
         self.collectors: list[Collector] = [
@@ -158,6 +162,8 @@ class ApiServer:
         await self.write_now_or_later("service-cidr", self._service_cidr.sync)
         await self.write_now_or_later("announcement", lambda: announce(self.registry, self._endpoint))
         client, kinds = self.client(), Kinds(self._support.by_path, self._support.resource)
+        added = partial(install, self._additions, self.registry, Lifecycle(client, self.catalogue))
+        await self.write_now_or_later("extensions", added)
         self._keep_running("compaction", self._compaction.run)
         self._keep_running("start-apiextensions-controllers", Lifecycle(client, self.catalogue).run)
         self._keep_running("validatingadmissionpolicy-status-controller", PolicyStatus(client, kinds).run)

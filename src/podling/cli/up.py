@@ -27,6 +27,7 @@ from podling.cli.node_start import RUNTIMES, best_runtime, check_runtime, refuse
 from podling.cli.options.clock_option import chosen_clock, clock_option, loop_factory, while_time_passes
 from podling.cli.options.cluster_configuration import config_option
 from podling.cli.options.controller_options import chosen_controller_options, controller_options
+from podling.cli.options.extension_options import chosen_extensions, controllers_of, extension_option
 from podling.cli.options.network_options import check_ranges, chosen_ranges, network_options
 from podling.cli.options.node_options import chosen_node_options, kubelet_config_option, node_options
 from podling.cli.options.scheduler_options import chosen_scheduler_options, scheduler_options
@@ -119,6 +120,7 @@ T = TypeVar("T")
     metavar="NAME",
     help="The name of the first node, for a new data directory.  [default: the last one, or the machine's]",
 )
+@extension_option
 @network_options
 @kubelet_config_option("--kubelet-config")
 @node_options
@@ -152,7 +154,8 @@ def up(
     if not chosen["api_only"]:
         check_runtime(chosen["runtime"] or directory.settings().runtime)
     chosen_clock(chosen, directory.settings(), directory)
-    _check_controllers(chosen["controllers"])
+    extensions = chosen_extensions(chosen["extensions"], directory.settings().extensions)
+    _check_controllers(chosen["controllers"], extensions)
     _check_ranges(chosen, directory)
     _check_hostname(chosen["hostname_override"], directory)
     last = directory.settings()
@@ -218,6 +221,7 @@ def _settings(last: ClusterSettings, chosen: Mapping[str, Any], progress: Progre
         runtime_by_default=by_default and not api_only,
         nodes=_chosen(chosen["nodes"], last.nodes),
         controllers=_chosen(chosen["controllers"], last.controllers),
+        extensions=chosen_extensions(chosen["extensions"], last.extensions),
         api_only=api_only,
         processes=processes,
         api_workers=api_workers,
@@ -270,10 +274,11 @@ def _check_kubeconfig(path: Path | None) -> None:
         raise Failure(str(error)) from error
 
 
-def _check_controllers(text: str | None) -> None:
+def _check_controllers(text: str | None, extensions: tuple[str, ...]) -> None:
     from podling.controllers.enabled_controllers import entries_of, problems
 
-    if found := problems(entries_of(text or "")):
+    added = controllers_of(extensions) if text else ()
+    if found := problems(entries_of(text or ""), added):
         raise click.BadParameter("; ".join(found), param_hint="'--controllers'")
 
 

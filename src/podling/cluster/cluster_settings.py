@@ -26,6 +26,8 @@ class ClusterSettings(msgspec.Struct, frozen=True, kw_only=True):
     nodes: int = 1
     controllers: str = "*"
     """The controllers that run, as ``kube-controller-manager --controllers`` takes them."""
+    extensions: tuple[str, ...] = ()
+    """The extensions that are enabled, as ``extensions.loading`` reads them."""
     api_only: bool = False
     """Run the API server and nothing else."""
     static_pod_path: str = ""

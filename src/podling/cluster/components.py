@@ -8,7 +8,9 @@ from typing import Any, Protocol
 
 from podling.client.base import Client
 from podling.client.requests import User
+from podling.client.typed_kinds import TypedClient
 from podling.controllers.auth.certificate_signing import Signer
+from podling.controllers.base import ControllerFactory
 from podling.controllers.controller_manager import ControllerManager
 from podling.controllers.options import DEFAULT_OPTIONS, ControllerOptions
 from podling.controllers.other_apis import NO_OTHER_APIS, OtherApis
@@ -56,12 +58,14 @@ async def run_components(  # noqa: PLR0913 the parts that controllers are made o
     pod_ranges: Sequence[Network] = DEFAULT_RANGES.pods,
     options: ControllerOptions = DEFAULT_OPTIONS,
     scheduler_configuration: KubeSchedulerConfiguration | None = None,
+    added: Sequence[ControllerFactory] = (),
 ) -> None:
     """Run the scheduler and the controllers with these ``names`` until cancelled.
 
     ``folders`` keeps the volumes that are made for claims, ``signer`` has the authority's key; without one no
     certificates are signed. ``others`` leads to aggregated APIs. Nodes get blocks of ``pod_ranges``;
-    ``options`` are the controllers'; ``scheduler_configuration`` None is the default one.
+    ``options`` are the controllers'; ``scheduler_configuration`` None is the default one. ``added`` are the
+    controllers of extensions.
     """
     from podling.scheduler.scheduler import Scheduler
 
@@ -74,7 +78,8 @@ async def run_components(  # noqa: PLR0913 the parts that controllers are made o
         options=options,
         names=names,
     )
-    manager = ControllerManager(client_for(CONTROLLER_MANAGER), loops)
+    client = client_for(CONTROLLER_MANAGER)
+    manager = ControllerManager(TypedClient(client) if added else client, [*loops, *added])
     scheduler = Scheduler(client_for(SCHEDULER), manager.informers, scheduler_configuration)
     async with Supervisor() as supervisor:
         tasks = {

@@ -13,6 +13,7 @@ from podling.client.requests import User
 from podling.cluster.cluster_settings import ClusterSettings
 from podling.cluster.components import Observer, run_components
 from podling.cluster.directory import DataDirectory
+from podling.cluster.enabled_extensions import added_controllers
 from podling.cluster.scheduler_settings import scheduler_configuration
 from podling.controllers.enabled_controllers import enabled_names
 from podling.controllers.other_apis import OtherApis
@@ -28,6 +29,8 @@ class ControlPlane:
         self._settings = settings
         self._pki = pki
         self._supervisor = Supervisor()
+        self._count = 0
+        """The number of controllers."""
 
     def start(
         self, client_for: Callable[[User], Client], others: OtherApis, observer: Observer | None = None
@@ -37,6 +40,8 @@ class ControlPlane:
         folders = (NoFolders if simulated else VolumeFolders)(self._directory.volumes)
         signer, ca = RequestSigner(self._pki), self._pki.ca_pem.decode()
         ranges = self._settings.ranges().pods
+        added = added_controllers(self._settings)
+        self._count = len(self._names()) + len(added)
         work = partial(
             run_components,
             client_for,
@@ -49,13 +54,14 @@ class ControlPlane:
             ranges,
             self._settings.controller_options,
             scheduler_configuration(self._settings),
+            added,
         )
         return self._supervisor.keep_running("control-plane", work)
 
     @property
     def description(self) -> str:
         """The parts that run, for people."""
-        return f"scheduler, {len(self._names())} controllers"
+        return f"scheduler, {self._count} controllers"
 
     async def stop(self) -> None:
         await self._supervisor.close()

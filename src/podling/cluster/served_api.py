@@ -29,6 +29,7 @@ from podling.apiserver.server import ApiServer
 from podling.apiserver.serving import Serving
 from podling.cluster.cluster_settings import ClusterSettings
 from podling.cluster.directory import DataDirectory
+from podling.cluster.enabled_extensions import added_plugins, additions_of
 from podling.cluster.start_failure import StartFailure
 from podling.controllers.endpoints.cluster_dns import make_service
 from podling.kubelet.node.machine import primary_address
@@ -155,6 +156,7 @@ class ServedApi:
             ranges=self.settings.ranges(),
             signing_key=self._pki.service_account_key(),
             front=self._pki.client(FRONT, FRONT),
+            additions=additions_of(self.settings),
         )
         await api.start()
         published = partial(publish, api.client(), self._pki.ca_pem.decode())
@@ -249,8 +251,8 @@ def advertised_url(settings: ClusterSettings, port: int) -> str:
 
 def plugins_of(settings: ClusterSettings) -> Sequence[Plugin]:
     """Return the admission plugins of the cluster."""
-    ranges = settings.ranges()
-    return plugins_without_controllers(ranges) if settings.api_only else default_plugins(ranges)
+    ranges, added = settings.ranges(), added_plugins(settings)
+    return plugins_without_controllers(ranges, added) if settings.api_only else default_plugins(ranges, added)
 
 
 def serving_of(settings: ClusterSettings, pki: Pki, api: ApiServer) -> Serving:

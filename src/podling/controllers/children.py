@@ -24,7 +24,7 @@ from podling.client.workqueue import WorkQueue
 from podling.controllers.owner_references import (
     controller_of,
     controller_reference,
-    resource_named,
+    is_kind_of,
     without_owners,
 )
 from podling.machinery.errors import ApiError, is_not_found
@@ -66,9 +66,10 @@ class Children(Generic[O, C]):
         selector: which labels an owner's children carry; None for an owner that takes none.
         accepts: a further condition for the children of an owner, if there is one.
         finalizer: a finalizer that children get when they are adopted, and lose when they are released.
+        adopts: orphans that match an owner's selector become its children.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 the parts of a family
         self,
         client: Client,
         owners: Informer[O],
@@ -78,6 +79,7 @@ class Children(Generic[O, C]):
         *,
         accepts: Callable[[O, C], bool] | None = None,
         finalizer: str = "",
+        adopts: bool = True,
     ) -> None:
         self._client = client
         self._owners = owners
@@ -86,6 +88,7 @@ class Children(Generic[O, C]):
         self._selector = selector
         self._accepts = accepts
         self._finalizer = finalizer
+        self._adopts = adopts
         self._resource = resource_of(owners.kind)
         self._written: dict[Key, dict[str, int]] = {}  # UID to revision, by owner
         self._deleted: dict[Key, dict[str, Key]] = {}  # UID to key, by owner
@@ -122,7 +125,7 @@ class Children(Generic[O, C]):
     def owner_key(self, child: C) -> Key | None:
         """Return the key of the child's controller, if that is of our kind."""
         ref = controller_of(child)
-        if ref is None or resource_named(ref) is not self._resource:
+        if ref is None or not is_kind_of(ref, self._resource):
             return None
         return Key(child.metadata.namespace or "", ref.name)
 
@@ -144,7 +147,7 @@ class Children(Generic[O, C]):
                 mine.append(child)
             elif owner.metadata.deletion_timestamp is None:
                 await self._release(owner, child)
-        if owner.metadata.deletion_timestamp is not None or selector is None:
+        if not self._adopts or owner.metadata.deletion_timestamp is not None or selector is None:
             return mine
         allowed: bool | None = None
         for child in self._children.by_index(BY_CONTROLLER, f"/{owner.metadata.namespace or ''}"):

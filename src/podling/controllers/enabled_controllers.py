@@ -7,7 +7,7 @@ names a controller decides. Source: ``k8s.io/controller-manager/app`` (``IsContr
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from podling.controllers.registry import NAMES
 
@@ -84,12 +84,12 @@ def _canonical(entry: str) -> str:
     return sign + ALIASES.get(name, name)
 
 
-def problems(entries: Sequence[str]) -> list[str]:
-    """Return what is wrong with a list, one line each."""
+def problems(entries: Sequence[str], added: Collection[str] = ()) -> list[str]:
+    """Return what is wrong with a list, one line each. ``added`` are controllers of extensions."""
     found = []
     for entry in entries:
         name = entry.removeprefix("-")
-        if entry == EVERY or name in NAMES:
+        if entry == EVERY or name in NAMES or name in added:
             continue
         if name not in NOT_HERE:
             found.append(f'"{name}" is not in the list of known controllers')

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from podling.testing.clusters import AsyncCluster, Cluster
     from podling.testing.control_plane import ControlPlane, memory_cluster
+    from podling.testing.controllers import running
     from podling.testing.settings import TestSettings
 
-__all__ = ["AsyncCluster", "Cluster", "ControlPlane", "TestSettings", "memory_cluster"]
+__all__ = ["AsyncCluster", "Cluster", "ControlPlane", "TestSettings", "memory_cluster", "running"]
 
 _HOMES = {
     "AsyncCluster": "clusters",
@@ -22,6 +23,7 @@ _HOMES = {
     "ControlPlane": "control_plane",
     "TestSettings": "settings",
     "memory_cluster": "control_plane",
+    "running": "controllers",
 }
 
 

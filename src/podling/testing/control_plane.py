@@ -19,6 +19,8 @@ from podling.apiserver.registry.registry import Registry
 from podling.apiserver.server import ApiServer
 from podling.client.local import LocalClient
 from podling.client.requests import User
+from podling.extensions.additions import additions_from
+from podling.extensions.extension import Extension
 from podling.machinery.network_ranges import DEFAULT_RANGES, NetworkRanges
 from podling.store.memory import MemoryStore
 
@@ -46,16 +48,20 @@ class ControlPlane:
 
 @asynccontextmanager
 async def memory_cluster(
-    plugins: Sequence[Plugin] | None = None, ranges: NetworkRanges = DEFAULT_RANGES
+    plugins: Sequence[Plugin] | None = None,
+    ranges: NetworkRanges = DEFAULT_RANGES,
+    extensions: Sequence[Extension] = (),
 ) -> AsyncIterator[ControlPlane]:
     """A fresh cluster that ends with the block.
 
     ``plugins``: admission (default: what a cluster has, but for what needs controllers).
     ``ranges``: the addresses and node ports of Services.
+    ``extensions``: add their kinds, objects and admission plugins; ``running`` runs their controllers.
     """
     store = MemoryStore()
-    chosen = plugins_without_controllers(ranges) if plugins is None else plugins
-    server = ApiServer(store, chosen, ranges=ranges)
+    added = [plugin for each in extensions for plugin in each.admission_plugins()]
+    chosen = plugins_without_controllers(ranges, added) if plugins is None else plugins
+    server = ApiServer(store, chosen, ranges=ranges, additions=additions_from(extensions))
     await server.start()
     try:
         yield ControlPlane(server, store)

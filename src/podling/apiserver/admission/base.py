@@ -26,6 +26,7 @@ from podling.apiserver.admission.step_metrics import StepMetrics
 from podling.client.base import ApiObject
 from podling.client.requests import User, WriteOptions
 from podling.machinery import errors
+from podling.machinery.fields import FieldError
 from podling.machinery.histograms import Histogram
 from podling.machinery.scheme import Resource
 from podling.store.base import Store
@@ -168,6 +169,10 @@ class Server(Protocol):
 
     def defaulted(self, obj: Any, resource: Resource) -> Any:
         """Return an object of a request for ``resource`` with its kind's defaults filled in."""
+        ...
+
+    def errors_in(self, obj: Any, resource: Resource, now: datetime) -> list[FieldError]:
+        """Return what the validation of its kind finds in an object that is to be created."""
         ...
 
     def decide(self, user: User, asked: Attributes) -> Decision:

@@ -6,6 +6,8 @@ can change any more.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from podling.apiserver.admission.base import Plugin
 from podling.apiserver.admission.certificates import (
     CertificateApproval,
@@ -38,8 +40,13 @@ from podling.apiserver.registry.service_ip_allocator import ServiceAllocation
 from podling.machinery.network_ranges import DEFAULT_RANGES, NetworkRanges
 
 
-def default_plugins(ranges: NetworkRanges = DEFAULT_RANGES) -> tuple[Plugin, ...]:
-    """Return the default plugins of a cluster with these ranges of addresses and node ports."""
+def default_plugins(
+    ranges: NetworkRanges = DEFAULT_RANGES, further: Sequence[Plugin] = ()
+) -> tuple[Plugin, ...]:
+    """Return the default plugins of a cluster with these ranges of addresses and node ports.
+
+    ``further`` plugins see what the built-in ones made, and policies and webhooks see what they make.
+    """
     return (
         NamespaceLifecycle(),
         LimitRanger(),
@@ -60,6 +67,7 @@ def default_plugins(ranges: NetworkRanges = DEFAULT_RANGES) -> tuple[Plugin, ...
         PodTopologyLabels(),
         PodResizeValidator(),
         UnservedKinds(),
+        *further,
         MutatingAdmissionPolicies(),
         MutatingAdmissionWebhook(),
         ServiceAllocation(ranges),
@@ -69,8 +77,10 @@ def default_plugins(ranges: NetworkRanges = DEFAULT_RANGES) -> tuple[Plugin, ...
     )
 
 
-def plugins_without_controllers(ranges: NetworkRanges = DEFAULT_RANGES) -> tuple[Plugin, ...]:
+def plugins_without_controllers(
+    ranges: NetworkRanges = DEFAULT_RANGES, further: Sequence[Plugin] = ()
+) -> tuple[Plugin, ...]:
     """For an API server on its own: all but those that need what a controller makes (accounts) or takes away
     (the finalizers of claims and volumes)."""
     need_one = (ServiceAccountAdmission, StorageObjectInUseProtection)
-    return tuple(plugin for plugin in default_plugins(ranges) if not isinstance(plugin, need_one))
+    return tuple(plugin for plugin in default_plugins(ranges, further) if not isinstance(plugin, need_one))

@@ -1,4 +1,4 @@
-"""Conversion of custom objects between versions: by name alone, or by the definition's webhook.
+"""Conversion of custom objects between versions: by name alone, by a function, or by a webhook.
 
 Requests work on objects in the version that they name; the store keeps the storage version. So an object is
 converted once when it is read (and cached with the stored revision), and once when it is written. Without a
@@ -8,7 +8,7 @@ Upstream: ``apiextensions-apiserver/pkg/apiserver/conversion``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -39,6 +39,9 @@ REVIEW_WEIGHT = 4
 """An object is encoded for a review, decoded from the response, and pruned."""
 
 FindDefinition = Callable[[CustomResource], CustomResourceDefinition | None]
+Converter = Callable[[CustomObject, str], CustomObject]
+"""Returns an object with the content that it has in another ``apiVersion``. Of its metadata it may change
+labels and annotations."""
 
 
 class Conversion:
@@ -47,17 +50,29 @@ class Conversion:
     Args:
         definition: the definition that a resource comes from, as it is now.
         objects: finds the services that webhooks are behind.
+        converters: functions in this process that convert, by the names of definitions.
     """
 
-    def __init__(self, definition: FindDefinition, objects: Objects) -> None:
+    def __init__(
+        self, definition: FindDefinition, objects: Objects, converters: Mapping[str, Converter] | None = None
+    ) -> None:
         self._definition, self._objects = definition, objects
+        self._converters = converters or {}
 
     async def prepare(self, resource: Resource, entries: Sequence[Entry]) -> None:
         """Have the forms ready in which ``resource`` shows these entries; many in one review."""
+        kind, version = resource.storage_resource.type, resource.group_version
+        converter = self._converter(resource)
+        if converter is not None:
+            await decode(entries, kind)
+            for entry in entries:
+                memo = stored(entry, kind)
+                if _lacks(memo, version):
+                    memo.forms[version] = _converted_here(converter, memo.object, resource)
+            return
         webhook = self._webhook(resource)
         if webhook is None:
             return
-        kind, version = resource.storage_resource.type, resource.group_version
         await decode(entries, kind)
         todo = [entry for entry in entries if _lacks(stored(entry, kind), version)]
         for block, size in blocks(todo, REVIEW_WEIGHT):
@@ -71,15 +86,21 @@ class Conversion:
         """``obj`` in the version of ``resource``; itself if it is no custom object."""
         if not isinstance(obj, CustomObject) or obj.api_version == resource.group_version:
             return obj
+        converter = self._converter(resource)
+        if converter is not None:
+            return _converted_here(converter, obj, resource)
         webhook = self._webhook(resource)
         if webhook is None:
             return shown_form(resource, obj)
         (made,) = await self._review(webhook, resource, [obj])
         return made
 
-    def by_webhook(self, resource: Resource) -> bool:
-        """Return true if it takes a webhook to convert objects of ``resource``."""
-        return self._webhook(resource) is not None
+    def changes_content(self, resource: Resource) -> bool:
+        """Return true if versions of ``resource`` differ in more than their names."""
+        return self._converter(resource) is not None or self._webhook(resource) is not None
+
+    def _converter(self, resource: Resource) -> Converter | None:
+        return self._converters.get(resource.group_resource) if self._converters else None
 
     def _webhook(self, resource: Resource) -> CustomResourceConversion | None:
         """Return the conversion of ``resource``, if it uses a webhook."""
@@ -126,6 +147,15 @@ class Conversion:
         plain = _accepted(msgspec.json.decode(answer), review, len(objects))
         made = [_checked(old, plain[at], resource, at) for at, old in enumerate(objects)]
         return [prune_for(resource, each) for each in made]
+
+
+def _converted_here(converter: Converter, obj: CustomObject, resource: Resource) -> CustomObject:
+    """Return an object that a function of this process converts, pruned by the schema of its new version."""
+    made = converter(obj, resource.group_version)
+    kept = structs.replace(obj.metadata, labels=made.metadata.labels, annotations=made.metadata.annotations)
+    kind: type[CustomObject] = resource.type
+    shown = kind(api_version=resource.group_version, kind=obj.kind, metadata=kept, content=made.content)
+    return prune_for(resource, shown)
 
 
 def _lacks(memo: Stored, version: str) -> bool:

@@ -260,7 +260,8 @@ class Registry:
         self, target: Target, user: User, options: DeleteOptions, warnings: Warnings = None
     ) -> Any:
         self._authorizer.check(user, "delete", target)
-        return shown_form(target.resource, await self.writes.remove(target, user, options, warnings))
+        removed = await self.writes.remove(target, user, options, warnings)
+        return shown_form(target.resource, await self.reads.conversion.converted(removed, target.resource))
 
     async def delete_collection(
         self,

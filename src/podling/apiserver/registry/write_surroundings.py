@@ -75,7 +75,7 @@ class WriteSurroundings:
         kept = object_of(entry, resource.storage_resource.type)
         if not isinstance(new, CustomObject) or new.api_version == kept.api_version:
             return kept
-        if self.reads.conversion.by_webhook(resource):
+        if self.reads.conversion.changes_content(resource):
             return structs.replace(new, metadata=kept.metadata)
         return self.reads.shown(resource, entry)
 

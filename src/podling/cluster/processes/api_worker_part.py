@@ -13,6 +13,7 @@ from podling.apiserver.proxy.streams import HttpsNodeConnector
 from podling.apiserver.serving import Serving
 from podling.apiserver.workers.reading_server import ReadingApiServer
 from podling.apiserver.workers.worker import ApiWorker, WriterPlaces
+from podling.cluster.enabled_extensions import additions_of
 from podling.cluster.processes.part_checks import part_checks
 from podling.cluster.processes.parts import API_WORKER
 from podling.cluster.processes.reports import Started
@@ -53,6 +54,7 @@ class ApiWorkerPart:
             ranges=self._surroundings.settings.ranges(),
             signing_key=self._pki.service_account_key(),
             front=self._pki.client(FRONT, FRONT),
+            additions=additions_of(self._surroundings.settings),
         )
 
     def _new_connector(self) -> HttpsNodeConnector:

@@ -1,10 +1,11 @@
 """Merges a decided status with the API's: what may be sent now. Pure.
 
-Four rules (``pkg/kubelet/status/status_manager.go`` mergePodStatus): other components' conditions stay as
-the API has them. A terminal phase is held back while containers may still run, so that no controller counts
-a pod as over too early. A terminal phase in the API stays. A container that is shown as ended for good is
-not shown as running again. (It may run: an init container runs once more in a new sandbox. Its new end is
-then shown.)
+Four rules are Kubernetes' (``pkg/kubelet/status/status_manager.go`` mergePodStatus). Other components'
+conditions stay as the API has them. A terminal phase is held back while containers may still run, so that no
+controller counts a pod as over too early. A terminal phase in the API stays. A container that is shown as
+ended for good is not shown as running again. (It may run: an init container runs once more in a new sandbox.
+Its new end is then shown.) The fifth rule is ours: a pod that another client made not ready with a gate stays
+so.
 """
 
 from __future__ import annotations
@@ -42,6 +43,7 @@ def merge_status(pod: Pod, decided: PodStatus, *, may_run: bool) -> PodStatus:
     if held_back or api.phase in TERMINAL_PHASES:
         merged = structs.replace(merged, phase=api.phase, reason=api.reason, message=api.message)
     conditions = _merge_conditions(api.conditions, decided.conditions, with_disruption=not held_back)
+    conditions = _with_closed_gates(pod, conditions)
     if merged.phase in TERMINAL_PHASES:
         conditions = _not_ready(conditions, merged.phase or "")
     spec = pod.spec
@@ -115,6 +117,20 @@ def _merge_conditions(
             foreign = [found for found in foreign if found.type != rules.DISRUPTION_TARGET]
             own.insert(0, disruption)
     return (*foreign, *own)
+
+
+def _with_closed_gates(pod: Pod, conditions: tuple[PodCondition, ...]) -> tuple[PodCondition, ...]:
+    """Keep a pod not ready that another client made so together with one of its readiness gates.
+
+    The status may have been decided before the gate was closed: it would make the pod ready for a moment.
+    """
+    shown, decided = find(pod.status.conditions, rules.READY), find(conditions, rules.READY)
+    if shown is None or shown.status == "True" or decided is None or decided.status != "True":
+        return conditions
+    implied = rules.ready_condition(pod.spec, conditions, PodCondition(type=rules.READY, status="True"))
+    if implied.status == "True":
+        return conditions
+    return tuple(shown if each is decided else each for each in conditions)
 
 
 def _not_ready(conditions: Iterable[PodCondition], phase: str) -> tuple[PodCondition, ...]:

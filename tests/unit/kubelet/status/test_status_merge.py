@@ -67,6 +67,24 @@ def test_conditions_of_others_are_kept_as_they_are() -> None:
     assert conditions(merge_status(held, decided, may_run=True)) == ["example.com/gate=True", "Ready=True"]
 
 
+@pytest.mark.parametrize(
+    ("gate", "ready", "sent"),
+    [
+        ("False", "False", "False"),  # closed after the status was decided
+        ("True", "False", "True"),
+        ("False", "True", "True"),  # the pod's worker follows, with the time of the change
+    ],
+)
+def test_pod_stays_not_ready_with_a_gate_that_was_closed(gate: str, ready: str, sent: str) -> None:
+    held = pod(
+        {"conditions": [condition("Gate", gate), condition("Ready", ready)]},
+        readinessGates=[{"conditionType": "Gate"}],
+    )
+    decided = status(conditions=[condition("ContainersReady", "True"), condition("Ready", "True")])
+    found = merge_status(held, decided, may_run=True)
+    assert {each.type: each.status for each in found.conditions}["Ready"] == sent
+
+
 def test_disruption_is_sent_with_the_terminal_phase() -> None:
     held = pod({"phase": "Running"})
     mark = condition("DisruptionTarget", "True", reason="TerminationByKubelet")

@@ -1,0 +1,1 @@
+"""CloneSets: the kind, its admission, and its controller. Upstream: ``pkg/controller/cloneset``."""

@@ -1,0 +1,54 @@
+"""Names that OpenKruise's controllers share: groups, labels, annotations, conditions. Pure.
+
+Upstream: ``apis/apps/pub`` and ``apis/apps/v1beta1/well_known_labels.go``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+GROUP = "apps.kruise.io"
+
+INSTANCE_ID = "apps.kruise.io/cloneset-instance-id"
+"""The label that a pod of a CloneSet shares with its claims."""
+SPECIFIED_DELETE = "apps.kruise.io/specified-delete"
+"""The label of pods that their workload shall delete first."""
+EXCLUDE_PREPARING_DELETE = "apps.kruise.io/cloneset-scaling-exclude-preparing-delete"
+
+REVISION_HASH = "controller-revision-hash"
+TEMPLATE_HASH = "pod-template-hash"
+
+LIFECYCLE_STATE = "lifecycle.apps.kruise.io/state"
+LIFECYCLE_TIMESTAMP = "lifecycle.apps.kruise.io/timestamp"
+
+IN_PLACE_UPDATE_READY = "InPlaceUpdateReady"
+"""The readiness gate that is False while a pod is updated in place."""
+KRUISE_POD_READY = "KruisePodReady"
+"""The readiness gate that several writers may close; its message lists them."""
+UPDATE_STATE = "apps.kruise.io/inplace-update-state"
+UPDATE_GRACE = "apps.kruise.io/inplace-update-grace"
+RUNTIME_CONTAINERS_META = "apps.kruise.io/runtime-containers-meta"
+
+LAUNCH_BARRIER = "KRUISE_CONTAINER_BARRIER"
+"""The environment variable whose key of a ConfigMap names a container's launch priority."""
+
+PREDOWNLOAD_PARALLELISM = "apps.kruise.io/image-predownload-parallelism"
+PREDOWNLOAD_TIMEOUT = "apps.kruise.io/image-predownload-timeout-seconds"
+PREDOWNLOAD_MIN_UPDATED = "apps.kruise.io/image-predownload-min-updated-ready-pods"
+
+IN_PLACE_VERTICAL_SCALING = "InPlaceWorkloadVerticalScaling"
+ENV_FROM_METADATA = "InPlaceUpdateEnvFromMetadata"
+PARTITION_ROLLBACK = "CloneSetPartitionRollback"
+PREPARING_UPDATE_AS_UPDATE = "PreparingUpdateAsUpdate"
+SHORT_HASH = "CloneSetShortHash"
+TEMPLATE_NO_DEFAULTS = "TemplateNoDefaults"
+
+FEATURE_GATES: Mapping[str, bool] = {
+    SHORT_HASH: False,
+    PARTITION_ROLLBACK: False,
+    ENV_FROM_METADATA: False,
+    IN_PLACE_VERTICAL_SCALING: False,
+    PREPARING_UPDATE_AS_UPDATE: False,
+    TEMPLATE_NO_DEFAULTS: False,
+}
+"""OpenKruise's feature gates that are honoured, with its defaults where kruise-daemon does not run."""

@@ -1,0 +1,201 @@
+"""Admission of CloneSets: defaults and refusals, in both versions."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from podling.machinery.errors import ApiError
+from tests.support.clone_sets import Kruise, kruise_api, manifest, template
+
+ONLY = {"type": "InPlaceOnly"}
+
+
+@pytest.fixture
+async def kruise() -> AsyncIterator[Kruise]:
+    async with kruise_api() as found:
+        yield found
+
+
+def beta(policy: str, **rolling: Any) -> dict[str, Any]:
+    strategy = {"type": "RollingUpdate", "rollingUpdate": {"podUpdatePolicy": policy, **rolling}}
+    return manifest("v1beta1", updateStrategy=strategy)
+
+
+async def test_defaults_are_filled_in(kruise: Kruise) -> None:
+    plain = manifest(updateStrategy={"type": "InPlaceIfPossible"})
+    del plain["spec"]["replicas"]
+    await kruise.create(plain)
+    spec = (await kruise.get()).spec
+    assert (spec.replicas, spec.revision_history_limit) == (1, 10)
+    rolling = spec.rolling
+    assert (rolling.partition, rolling.max_unavailable, rolling.max_surge) == (0, "20%", 0)
+    assert rolling.pod_update_policy == "InPlaceIfPossible"
+    assert rolling.in_place_update_strategy is not None
+    assert spec.template.spec.dns_policy == "ClusterFirst"
+    assert spec.scale_strategy.enable_pvc_reuse
+
+
+async def test_recreate_is_the_default_of_both_versions(kruise: Kruise) -> None:
+    await kruise.create(manifest())
+    assert (await kruise.get()).spec.rolling.pod_update_policy == "ReCreate"
+    newer = await kruise.plane.client.get(kruise.kind("v1beta1"), "web", "default")
+    assert newer.content["spec"]["updateStrategy"]["type"] == "RollingUpdate"
+
+
+@pytest.mark.parametrize("kind", ["InPlaceIfPossible", "InPlaceOnly", "ReCreate"])
+async def test_types_of_the_older_version_are_policies_of_the_newer(kruise: Kruise, kind: str) -> None:
+    await kruise.create(manifest(updateStrategy={"type": kind}))
+    newer = await kruise.plane.client.get(kruise.kind("v1beta1"), "web", "default")
+    assert newer.content["spec"]["updateStrategy"]["rollingUpdate"]["podUpdatePolicy"] == kind
+    older = await kruise.plane.client.get(kruise.kind(), "web", "default")
+    assert older.content["spec"]["updateStrategy"]["type"] == kind
+
+
+@pytest.mark.parametrize(
+    ("spec", "causes"),
+    [
+        ({"replicas": -1}, [".spec.replicas: Invalid value: -1: should be a non-negative integer"]),
+        (
+            {"selector": {}},
+            ["spec.selector: Invalid value: {}: empty selector is invalid for cloneset"],
+        ),
+        (
+            {"selector": {"matchLabels": {"app": "other"}}},
+            [
+                'spec.template.metadata.labels: Invalid value: {"app":"web"}: `selector` does not match '
+                "template `labels`"
+            ],
+        ),
+        (
+            {"updateStrategy": {"type": "OnDelete"}},
+            [
+                "spec.updateStrategy.type: Invalid value: \"OnDelete\": must be 'ReCreate', "
+                "InPlaceIfPossible or 'InPlaceOnly'"
+            ],
+        ),
+        (
+            {"updateStrategy": {**ONLY, "maxSurge": 1}},
+            [
+                'spec.updateStrategy.maxSurge: Invalid value: "1": can not use maxSurge with strategy type '
+                "InPlaceOnly"
+            ],
+        ),
+        (
+            {"updateStrategy": {"maxUnavailable": 0}},
+            [
+                "spec.updateStrategy.maxUnavailable: Invalid value: 0: maxUnavailable and maxSurge should "
+                "not both be less than 1"
+            ],
+        ),
+        (
+            {"updateStrategy": {"partition": "x"}},
+            [
+                'spec.updateStrategy.partition: Invalid value: "x": failed '
+                "GetScaledValueFromIntOrPercent for partition: invalid value for IntOrString: "
+                'invalid type: string is not a percentage: "x"'
+            ],
+        ),
+        (
+            {"updateStrategy": {"scatterStrategy": [{"key": "", "value": "x"}]}},
+            ["spec.updateStrategy.scatterStrategy: Required value: key should not be empty"],
+        ),
+        (
+            {"updateStrategy": {"priorityStrategy": {"orderPriority": [{"orderedKey": ""}]}}},
+            ["spec.updateStrategy.priorityStrategy: Required value: order key can not be empty"],
+        ),
+        (
+            {"minReadySeconds": 10, "progressDeadlineSeconds": 10},
+            ["spec.progressDeadlineSeconds: Invalid value: 10: must be greater than minReadySeconds"],
+        ),
+        (
+            {"scaleStrategy": {"podsToDelete": ["a"]}},
+            ['spec.scaleStrategy.podsToDelete: Invalid value: "a": find pod a failed: Pod "a" not found'],
+        ),
+        (
+            {"scaleStrategy": {"podsToDelete": ["a", "a"]}},
+            ['spec.scaleStrategy.podsToDelete: Invalid value: ["a","a"]: duplicated items [a]'],
+        ),
+        (
+            {"template": template(restartPolicy="Never")},
+            ['spec.template.spec.restartPolicy: Unsupported value: "Never": supported values: "Always"'],
+        ),
+        (
+            {"template": {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": []}}},
+            ["spec.template.spec.containers: Required value"],
+        ),
+        (
+            {
+                "template": template(
+                    containers=[
+                        {"name": "main", "image": "a", "volumeMounts": [{"name": "d", "mountPath": "/d"}]}
+                    ]
+                )
+            },
+            ['spec.template.spec.containers[0].volumeMounts[0].name: Not found: "d"'],
+        ),
+    ],
+)
+async def test_wrong_clone_sets_are_refused(kruise: Kruise, spec: dict[str, Any], causes: list[str]) -> None:
+    with pytest.raises(ApiError) as caught:
+        await kruise.create(manifest(**spec))
+    details = caught.value.status.details
+    assert details is not None
+    found = [f"{each.field_}: {each.message}" for each in details.causes]
+    assert found[: len(causes)] == causes
+    assert str(caught.value).startswith('CloneSet.apps.kruise.io "web" is invalid: ')
+
+
+async def test_containers_may_mount_the_claims_of_their_pod(kruise: Kruise) -> None:
+    mounts = [{"name": "data", "mountPath": "/data"}]
+    claim = {
+        "metadata": {"name": "data"},
+        "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}},
+    }
+    containers = [{"name": "main", "image": "web:1", "volumeMounts": mounts}]
+    await kruise.create(manifest(template=template(containers=containers), volumeClaimTemplates=[claim]))
+
+
+async def test_misspelled_strategy_is_a_strict_decoding_error(kruise: Kruise) -> None:
+    with pytest.raises(ApiError, match=r'strict decoding error: unknown field "spec\.updateStragegy"'):
+        await kruise.create(manifest(updateStragegy=ONLY))
+
+
+async def test_unknown_field_of_a_template_is_a_strict_decoding_error(kruise: Kruise) -> None:
+    wrong = template()
+    wrong["spec"]["containers"][0]["imagee"] = "x"
+    named = r'unknown field "spec\.template\.spec\.containers\[0\]\.imagee"'
+    with pytest.raises(ApiError, match=f"strict decoding error: {named}"):
+        await kruise.create(manifest(template=wrong))
+    assert await kruise.create(manifest(template=wrong), "Warn") == [
+        'unknown field "spec.template.spec.containers[0].imagee"'
+    ]
+
+
+@pytest.mark.parametrize("plain", [manifest(updateStrategy=ONLY), beta("InPlaceOnly")])
+async def test_in_place_only_refuses_all_changes_but_images(kruise: Kruise, plain: dict[str, Any]) -> None:
+    await kruise.create(plain)
+    await kruise.change("web:2")
+    changed = template("web:2")
+    changed["spec"]["containers"][0]["env"] = [{"name": "A", "value": "b"}]
+    with pytest.raises(ApiError) as caught:
+        await kruise.patch(template=changed)
+    assert str(caught.value) == (
+        'CloneSet.apps.kruise.io "web" is invalid: spec: Forbidden: only allowed to update images in spec '
+        "for InPlaceOnly, but found add /containers/0/env"
+    )
+
+
+async def test_selector_cannot_be_changed(kruise: Kruise) -> None:
+    await kruise.create(manifest())
+    both = {"app": "web", "tier": "x"}
+    labelled = {**template(), "metadata": {"labels": both}}
+    with pytest.raises(ApiError, match="updates to cloneset spec for fields other than"):
+        await kruise.patch(selector={"matchLabels": both}, template=labelled)
+
+
+async def test_percentage_of_parallel_downloads_is_refused(kruise: Kruise) -> None:
+    with pytest.raises(ApiError, match="imagePreDownloadParallelism does not support percentage value"):
+        await kruise.create(beta("ReCreate", inPlaceUpdateStrategy={"imagePreDownloadParallelism": "50%"}))

@@ -1,0 +1,84 @@
+"""Lifecycle states, hooks and the readiness gate with several writers."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+import pytest
+
+from podling.api.core_v1 import Pod, PodCondition
+from podling.machinery.conditions import find
+from podling_kruise.common_types import LifecycleHook
+from podling_kruise.lifecycle import (
+    PREPARING_DELETE,
+    PREPARING_UPDATE,
+    UPDATED,
+    has_whole_hook,
+    is_hooked,
+    is_of_revision,
+    with_readiness_of,
+    with_revision,
+)
+from podling_kruise.names import FEATURE_GATES, KRUISE_POD_READY, REVISION_HASH, SHORT_HASH, TEMPLATE_HASH
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+HOOK = LifecycleHook(labels_handler={"a": "1"}, finalizers_handler=("f",))
+
+
+def pod(gated: bool = True, **metadata: Any) -> Pod:
+    gates = [{"conditionType": KRUISE_POD_READY}] if gated else []
+    return msgspec.convert({"metadata": metadata, "spec": {"containers": [], "readinessGates": gates}}, Pod)
+
+
+@pytest.mark.parametrize(
+    ("metadata", "hooked", "whole"),
+    [
+        ({}, False, False),
+        ({"labels": {"a": "1"}}, True, False),
+        ({"labels": {"a": "2"}, "finalizers": ["f"]}, True, False),
+        ({"labels": {"a": "1"}, "finalizers": ["f", "g"]}, True, True),
+    ],
+)
+def test_one_part_of_a_hook_holds_a_pod(metadata: dict[str, Any], hooked: bool, whole: bool) -> None:
+    found = pod(**metadata)
+    assert (is_hooked(HOOK, found), has_whole_hook(HOOK, found)) == (hooked, whole)
+    assert not is_hooked(None, found)
+    assert not has_whole_hook(None, found)
+
+
+@pytest.mark.parametrize(("own", "same"), [("web-a", True), ("a", True), ("other-a", True), ("web-b", False)])
+def test_revisions_are_compared_by_their_hash(own: str, same: bool) -> None:
+    assert is_of_revision(pod(labels={REVISION_HASH: own}), "web-a") is same
+
+
+@pytest.mark.parametrize(("short", "label"), [(False, "web-a"), (True, "a")])
+def test_revision_is_written_to_labels(short: bool, label: str) -> None:
+    labels = with_revision(pod(), "web-a", {**FEATURE_GATES, SHORT_HASH: short}).metadata.labels
+    assert labels == {REVISION_HASH: label, TEMPLATE_HASH: "a"}
+
+
+def gate(found: Pod) -> PodCondition | None:
+    return find(found.status.conditions, KRUISE_POD_READY)
+
+
+def test_gate_opens_when_its_last_writer_has_gone() -> None:
+    closed = with_readiness_of(pod(), PREPARING_UPDATE, NOW)
+    both = with_readiness_of(closed, PREPARING_DELETE, NOW)
+    condition = gate(both)
+    assert condition is not None
+    assert condition.message == (
+        '[{"userAgent":"Lifecycle","key":"preDeleteHook"},{"userAgent":"Lifecycle","key":"preUpdateHook"}]'
+    )
+    left = gate(with_readiness_of(both, UPDATED, NOW))
+    assert left is not None
+    assert left.status == "False"
+    opened = gate(with_readiness_of(closed, UPDATED, NOW))
+    assert opened is not None
+    assert (opened.status, opened.message) == ("True", "[]")
+
+
+def test_pod_without_the_gate_stays_as_it_is() -> None:
+    found = pod(gated=False)
+    assert with_readiness_of(found, PREPARING_UPDATE, NOW) is found
