@@ -15,7 +15,8 @@ from podling.machinery.errors import ApiError, unless_gone
 
 O = TypeVar("O", bound=ApiObject)  # noqa: E741 owner
 
-BY_SERVICE = "service"
+BY_SERVICE = "manager and service"
+"""Not ``service``: the load balancer files the slices of the same informer under that name."""
 
 
 class ChangeFailed(Exception):
