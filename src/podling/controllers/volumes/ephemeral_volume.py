@@ -5,18 +5,20 @@ Upstream: ``pkg/controller/volume/ephemeral``.
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Iterator
+from typing import Any, ClassVar
 
 from msgspec import structs
 
 from podling.api.core_v1 import PersistentVolumeClaim, Pod, Volume
 from podling.api.meta_v1 import ObjectMeta
 from podling.client.base import Key
-from podling.client.runner import AwaitChange
+from podling.client.runner import AwaitChange, NotYet
 from podling.controllers.base import Controller, ControllerContext
 from podling.controllers.owner_references import controller_reference, is_controlled_by
 from podling.controllers.refusals import is_namespace_terminating
 from podling.machinery.errors import ApiError, is_already_exists, is_not_found
+from podling.machinery.histograms import counters
 
 
 def claim_for(pod: Pod, volume: Volume) -> PersistentVolumeClaim | None:
@@ -44,6 +46,7 @@ class EphemeralVolumeController(Controller):
     def __init__(self, context: ControllerContext) -> None:
         super().__init__(context)
         self._recorder = context.recorder("ephemeral_volume")
+        self._attempts = self._failures = 0
         self._pods = context.informers.informer(Pod)
         self._claims = context.informers.informer(PersistentVolumeClaim)
         self._pods.add_handler(self._look)
@@ -76,16 +79,33 @@ class EphemeralVolumeController(Controller):
             if not is_not_found(error):
                 raise
         else:
-            if not is_controlled_by(held, pod):
-                self._tell(pod, volume, f'PVC "{name}" was not created for the pod (pod is not owner)')
-            return
+            if is_controlled_by(held, pod):
+                return
+            owner = f"pod {namespace}/{pod.metadata.name}"
+            problem = f"PVC {namespace}/{name} was not created for {owner} (pod is not owner)"
+            self._tell(pod, volume, problem)
+            raise NotYet(problem)
+        self._attempts += 1
         try:
             await self.client.create(claim)
         except ApiError as error:
             if is_namespace_terminating(error) or is_already_exists(error):
                 return
+            self._failures += 1
             self._tell(pod, volume, f"create PVC {name}: {error}")
             raise
+
+    def families(self) -> Iterator[Any]:
+        for name, text, count in (
+            ("create", "creation requests", self._attempts),
+            ("create_failures", "failed creations requests", self._failures),
+        ):
+            yield counters(
+                f"ephemeral_volume_controller_{name}",
+                f"[ALPHA] Number of PersistentVolumeClaims {text}",
+                (),
+                {(): count},
+            )
 
     def _tell(self, pod: Pod, volume: Volume, problem: str) -> None:
         text = f"ephemeral volume {volume.name}: {problem}"
