@@ -30,6 +30,7 @@ _OWN_NAMES = {
     "taint-eviction-controller": "noexec_taint_pod",
     "ttl-after-finished-controller": "ttl_jobs_to_delete",
     "ttl-controller": "ttlcontroller",
+    "volumeattributesclass-protection-controller": "vacprotection",
 }
 """Kubernetes' names of queues that differ from their controllers' names."""
 

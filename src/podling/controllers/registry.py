@@ -52,6 +52,7 @@ _CONTROLLERS = {
     "node-lifecycle-controller": ("nodes.node_lifecycle", "NodeLifecycleController"),
     "taint-eviction-controller": ("nodes.taint_eviction", "TaintEvictionController"),
     "pod-garbage-collector-controller": ("nodes.pod_gc", "PodGCController"),
+    "ttl-controller": ("nodes.ttl", "TTLController"),
     "replicaset-controller": ("workloads.replicaset", "ReplicaSetController"),
     "replicationcontroller-controller": (
         "workloads.replication_controller",
@@ -69,6 +70,10 @@ _CONTROLLERS = {
     "persistentvolume-binder-controller": ("volumes.volume_binder", "VolumeBinderController"),
     "persistentvolumeclaim-protection-controller": ("volumes.volume_protection", "ClaimProtectionController"),
     "persistentvolume-protection-controller": ("volumes.volume_protection", "VolumeProtectionController"),
+    "volumeattributesclass-protection-controller": (
+        "volumes.volume_protection",
+        "AttributesClassProtectionController",
+    ),
     "directory-volume-provisioner": ("volumes.directory_provisioner", "DirectoryProvisionerController"),
     "ephemeral-volume-controller": ("volumes.ephemeral_volume", "EphemeralVolumeController"),
     "endpoints-controller": ("endpoints.endpoints", "EndpointsController"),
