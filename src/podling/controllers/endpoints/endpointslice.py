@@ -8,8 +8,8 @@ are the garbage collector's. Upstream: ``pkg/controller/endpointslice`` and ``k8
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import ClassVar
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, ClassVar
 
 from podling.api.core_v1 import Node, Pod, Service
 from podling.api.discovery_v1 import EndpointSlice
@@ -21,6 +21,7 @@ from podling.controllers.endpoints import endpoint_rules as rules
 from podling.controllers.endpoints import traffic_hints
 from podling.controllers.endpoints.service_pods import ServicePodsController
 from podling.controllers.endpoints.slice_changes import ChangeFailed, ManagedSlices, carry_out
+from podling.controllers.endpoints.slice_metrics import SliceMetrics
 from podling.controllers.endpoints.slice_rules import Changes, Owner, arrange, recycled
 from podling.controllers.endpoints.topology_hints import Notice, TopologyHints, node_is_ready, shares_of
 from podling.controllers.endpoints.trigger_times import TriggerTimes, with_trigger
@@ -45,6 +46,7 @@ class EndpointSliceController(ServicePodsController):
         self._triggers = TriggerTimes()
         self._topology = TopologyHints()
         self._topology_is_old = True
+        self._metrics = SliceMetrics()
         slices = context.informers.informer(EndpointSlice)
         index_pods_by_node(self._pods)
         self._services.add_handler(self.enqueue, self.enqueue_new)
@@ -82,10 +84,19 @@ class EndpointSliceController(ServicePodsController):
         if service is None:
             self._triggers.forget(key)
             self._topology.forget(key)
+            self._metrics.forget(key)
         if service is None or not rules.has_endpoints(service) or not self._children.settled(key):
             return AwaitChange()
-        await self._reconcile_service(key, service)
+        try:
+            await self._reconcile_service(key, service)
+        except Exception:
+            self._metrics.record_sync("error")
+            raise
+        self._metrics.record_sync("success")
         return AwaitChange()
+
+    def families(self) -> Iterator[Any]:
+        return self._metrics.families()
 
     async def _reconcile_service(self, key: Key, service: Service) -> None:
         pods = pods_with(self._pods, key.namespace, service.spec.selector)
@@ -120,14 +131,17 @@ class EndpointSliceController(ServicePodsController):
         owner, types, present = _owner(service), rules.address_types(service), self._slices.of(key)
         for type_ in types:
             held = [each for each in present if each.address_type == type_]
-            changes = arrange(owner, type_, held, rules.desired(service, pods, nodes, type_))
+            wanted = rules.desired(service, pods, nodes, type_)
+            changes = arrange(owner, type_, held, wanted)
             changes, notices = self._hinted(key, service, type_, changes)
             changes = recycled(changes, owner.reference)
             if service.metadata.deletion_timestamp is not None:
                 changes.create = []  # the garbage collector would delete them
             changes.create = [with_trigger(each, trigger) for each in changes.create]
             changes.update = [with_trigger(each, trigger) for each in changes.update]
+            self._metrics.record_fill(key, service, type_, wanted, changes)
             await carry_out(self.client, key, "Service", self._children, changes)
+            self._metrics.record_written(service, changes)
             for notice in notices:
                 self._recorder.event(service, notice.type, notice.reason, notice.message)
         unsupported = [each for each in present if each.address_type not in types]
