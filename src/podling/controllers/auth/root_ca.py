@@ -6,19 +6,23 @@ any change. Upstream: ``pkg/controller/certificates/rootcacertpublisher``.
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Iterator
+from typing import Any, ClassVar
 
 from msgspec import structs
 
+from podling import clock
 from podling.api.core_v1 import ConfigMap, Namespace
 from podling.api.meta_v1 import ObjectMeta
 from podling.client.base import Key
 from podling.client.runner import AwaitChange
 from podling.controllers.base import Controller, ControllerContext
 from podling.controllers.refusals import is_namespace_terminating
-from podling.machinery.errors import ApiError, is_already_exists
+from podling.machinery.errors import ApiError, is_already_exists, is_not_found
+from podling.machinery.histograms import Histogram, counters, histograms
 
 CONFIG_MAP = "kube-root-ca.crt"
+SYNC_SECONDS = tuple(0.001 * 2**power for power in range(15))
 DESCRIPTION_ANNOTATION = "kubernetes.io/description"
 DESCRIPTION = (
     "Contains a CA bundle that can be used to verify the kube-apiserver when using internal endpoints "
@@ -39,6 +43,7 @@ class RootCAController(Controller):
     def __init__(self, context: ControllerContext, certificate: str) -> None:
         super().__init__(context)
         self._data = {"ca.crt": certificate}
+        self._syncs: dict[tuple[str], Histogram] = {}  # by the code of the answer
         self._namespaces = context.informers.informer(Namespace)
         self._maps = context.informers.informer(ConfigMap)
         self._namespaces.add_handler(self.enqueue, self.enqueue_new)
@@ -49,6 +54,31 @@ class RootCAController(Controller):
             self.queue.add(Key("", config_map.metadata.namespace or ""))
 
     async def reconcile(self, key: Key) -> AwaitChange:
+        began, code = clock.monotonic(), "200"
+        try:
+            return await self._publish(key)
+        except ApiError as error:
+            code = str(error.status.code or 500)
+            raise
+        finally:
+            syncs = self._syncs.setdefault((code,), Histogram(SYNC_SECONDS))
+            syncs.observe(clock.monotonic() - began)
+
+    def families(self) -> Iterator[Any]:
+        yield counters(
+            "root_ca_cert_publisher_sync",
+            "[ALPHA] Number of namespace syncs happened in root ca cert publisher.",
+            ("code",),
+            {code: syncs.count for code, syncs in self._syncs.items()},
+        )
+        yield histograms(
+            "root_ca_cert_publisher_sync_duration_seconds",
+            "[ALPHA] Number of namespace syncs happened in root ca cert publisher.",
+            ("code",),
+            self._syncs,
+        )
+
+    async def _publish(self, key: Key) -> AwaitChange:
         namespace = self._namespaces.get(key)
         if namespace is None or namespace.status.phase != "Active":
             return AwaitChange()
@@ -56,8 +86,8 @@ class RootCAController(Controller):
         if held is None:
             await self._create(key.name)
             return AwaitChange()
-        annotations = {**held.metadata.annotations, DESCRIPTION_ANNOTATION: DESCRIPTION}
-        if held.data != self._data or held.metadata.annotations != annotations:
+        if held.data != self._data or not held.metadata.annotations.get(DESCRIPTION_ANNOTATION):
+            annotations = {**held.metadata.annotations, DESCRIPTION_ANNOTATION: DESCRIPTION}
             metadata = structs.replace(held.metadata, annotations=annotations)
             await self.client.update(structs.replace(held, data=self._data, metadata=metadata))
         return AwaitChange()
@@ -69,5 +99,6 @@ class RootCAController(Controller):
         try:
             await self.client.create(ConfigMap(metadata=metadata, data=self._data))
         except ApiError as error:
-            if not is_already_exists(error) and not is_namespace_terminating(error):
+            expected = is_already_exists(error) or is_not_found(error) or is_namespace_terminating(error)
+            if not expected:
                 raise

@@ -43,6 +43,8 @@ RESYNC_SECONDS = 15.0
 failed needs it."""
 NO_CLASS = "no persistent volumes available for this claim and no storage class is set"
 WAITING = "waiting for first consumer to be created before binding"
+NO_DELETER = 'error getting deleter volume plugin for volume "{}": no deletable volume plugin matched'
+NO_RECYCLER = "No recycler plugin found for the volume!"
 EXTERNAL = (
     "Waiting for a volume to be created either by the external provisioner '{}' or manually by the system "
     "administrator. If volume creation is delayed, please verify that the provisioner is running and "
@@ -255,8 +257,7 @@ class VolumeBinderController(Controller):
             return  # who made it disposes of it
         policy = volume.spec.persistent_volume_reclaim_policy
         if policy in ("Delete", "Recycle"):
-            verb = "deletable" if policy == "Delete" else "recyclable"
-            text = f"no {verb} volume plugin matched"
+            text = NO_RECYCLER if policy == "Recycle" else NO_DELETER.format(volume.metadata.name)
             self._recorder.event(volume, "Warning", f"VolumeFailed{policy}", text)
             await self._write_volume(volume, rules.with_volume_phase(volume, "Failed", now, text))
 

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from podling.api.core_v1 import Secret, ServiceAccount
+from podling.api.core_v1 import ObjectReference, Secret, ServiceAccount
 from podling.api.meta_v1 import ObjectMeta
 from podling.controllers.auth.clusterrole_aggregation import ClusterRoleAggregationController
 from podling.controllers.auth.service_account_tokens import ServiceAccountTokensController
@@ -60,3 +60,47 @@ async def test_the_secret_goes_with_its_account(cluster: ControlPlane) -> None:
     await cluster.client.delete(ServiceAccount, "robot", "default")
     await cluster.advance(seconds=1)
     assert (await cluster.client.list(Secret, "default")).items == ()
+
+
+async def make_account(cluster: ControlPlane, *secrets: str) -> ServiceAccount:
+    references = tuple(ObjectReference(name=name) for name in secrets)
+    metadata = ObjectMeta(name="robot", namespace="default")
+    return await cluster.client.create(ServiceAccount(metadata=metadata, secrets=references))
+
+
+async def test_account_forgets_a_secret_that_is_deleted(cluster: ControlPlane) -> None:
+    await make_account(cluster, "key", "other")
+    await make_secret(cluster)
+    await cluster.client.delete(Secret, "key", "default")
+    await cluster.advance(seconds=1)
+    account = await cluster.client.get(ServiceAccount, "robot", "default")
+    assert [each.name for each in account.secrets] == ["other"]
+
+
+async def test_secret_of_an_earlier_account_of_the_name_is_deleted(cluster: ControlPlane) -> None:
+    await make_account(cluster)
+    annotations = {
+        "kubernetes.io/service-account.name": "robot",
+        "kubernetes.io/service-account.uid": "earlier",
+    }
+    metadata = ObjectMeta(name="old", namespace="default", annotations=annotations)
+    await cluster.client.create(Secret(metadata=metadata, type="kubernetes.io/service-account-token"))
+    await cluster.advance(seconds=1)
+    assert (await cluster.client.list(Secret, "default")).items == ()
+
+
+@pytest.mark.parametrize(
+    ("entry", "text", "is_restored"),
+    [("ca.crt", "OTHER", True), ("namespace", "other", False), ("namespace", "", True), ("mine", "x", False)],
+)
+async def test_missing_entries_and_the_certificate_are_restored(
+    cluster: ControlPlane, entry: str, text: str, is_restored: bool
+) -> None:
+    await make_account(cluster)
+    held = await make_secret(cluster)
+    changed = {"data": {entry: base64.b64encode(text.encode()).decode()}}
+    await cluster.client.patch(Secret, "key", changed, "default")
+    await cluster.advance(seconds=1)
+    found = (await cluster.client.get(Secret, "key", "default")).data
+    assert found["token"] == held.data["token"]
+    assert found[entry] == (held.data[entry] if is_restored else changed["data"][entry])

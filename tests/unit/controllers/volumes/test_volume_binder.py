@@ -24,7 +24,7 @@ from podling.api.meta_v1 import LabelSelector, ObjectMeta
 from podling.api.storage_v1 import StorageClass
 from podling.controllers.controller_manager import ControllerManager
 from podling.controllers.volumes.ephemeral_volume import EphemeralVolumeController
-from podling.controllers.volumes.volume_binder import NO_CLASS, VolumeBinderController
+from podling.controllers.volumes.volume_binder import NO_CLASS, NO_DELETER, VolumeBinderController
 from podling.controllers.volumes.volume_protection import (
     ClaimProtectionController,
     VolumeProtectionController,
@@ -150,7 +150,7 @@ async def test_volume_without_deleter_fails_with_message(cluster: ControlPlane) 
     await the_claim(cluster)
     await cluster.client.delete(PersistentVolumeClaim, "data", "default")
     failed = await the_volume(cluster)
-    assert (failed.status.phase, failed.status.message) == ("Failed", "no deletable volume plugin matched")
+    assert (failed.status.phase, failed.status.message) == ("Failed", NO_DELETER.format(failed.metadata.name))
 
 
 @pytest.mark.usefixtures("manager")
