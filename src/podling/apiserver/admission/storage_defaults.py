@@ -8,7 +8,6 @@ Upstream: ``plugin/pkg/admission/storage/storageclass/setdefault``,
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -19,10 +18,8 @@ from podling.apiserver.admission.base import AdmissionRequest, Objects, Operatio
 from podling.apiserver.kinds.common.filling import change
 from podling.machinery.quantity import parse
 from podling.machinery.scheme import Resource
-from podling.machinery.storage_classes import BETA_CLASS, class_of
+from podling.machinery.storage_classes import class_of, default_class, has_class
 
-DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class"
-BETA_DEFAULT_CLASS = "storageclass.beta.kubernetes.io/is-default-class"
 DEFAULT_INGRESS_CLASS = "ingressclass.kubernetes.io/is-default-class"
 INGRESS_CLASS_ANNOTATION = "kubernetes.io/ingress.class"
 
@@ -65,24 +62,12 @@ class DefaultStorageClass(Plugin):
 
     async def admit(self, request: AdmissionRequest, objects: Objects) -> Any:
         claim: PersistentVolumeClaim = request.object
-        if claim.spec.storage_class_name is not None or BETA_CLASS in claim.metadata.annotations:
+        if has_class(claim):
             return claim
-        chosen = default_storage_class(await objects.list(StorageClass))
+        chosen = default_class(await objects.list(StorageClass))
         if chosen is None:
             return claim
         return change(claim, spec=change(claim.spec, storage_class_name=chosen.metadata.name))
-
-
-def default_storage_class(classes: Sequence[StorageClass]) -> StorageClass | None:
-    """Return the newest class marked as default; of several as new, the first by name."""
-    marked = [
-        each
-        for each in classes
-        if "true"
-        in (each.metadata.annotations.get(DEFAULT_CLASS), each.metadata.annotations.get(BETA_DEFAULT_CLASS))
-    ]
-    marked.sort(key=lambda each: each.metadata.name or "")
-    return max(marked, key=lambda each: each.metadata.creation_timestamp or _NEVER, default=None)
 
 
 class DefaultIngressClass(Plugin):

@@ -36,14 +36,13 @@ from podling.controllers.volumes.volume_sources import NoSource, check_source, s
 from podling.files.disk_images import BLOCK, EXT4
 from podling.machinery.errors import ApiError, is_already_exists, unless_gone
 from podling.machinery.quantity import value
-from podling.machinery.storage_classes import class_of
+from podling.machinery.storage_classes import DEFAULT_CLASS, class_of, is_default
 from podling.machinery.volume_images import ANNOTATION, image_kind
 
 PROVISIONER = "podling.local/directory"
 CLASS_NAME = "standard"
 SIZED_CLASS_NAME = "sized"
 ENFORCE_SIZE = "enforceSize"
-DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class"
 THE_CLASSES = Key("", "")
 """The key of the work that is done once, at the start."""
 
@@ -139,9 +138,7 @@ class DirectoryProvisionerController(Controller):
                     raise
 
     def _wanted_classes(self) -> Iterator[StorageClass]:
-        others = any(
-            each.metadata.annotations.get(DEFAULT_CLASS) == "true" for each in self._classes.values()
-        )
+        others = any(map(is_default, self._classes.values()))
         yield _new_class(CLASS_NAME, {} if others else {DEFAULT_CLASS: "true"}, {})
         if not self._folders.lack():
             yield _new_class(SIZED_CLASS_NAME, {}, {ENFORCE_SIZE: "true"})

@@ -5,6 +5,8 @@ Every step can be repeated, and a claim is Bound only once both are written. Two
 each reserve a volume, when the first response was lost: once the claim has named its volume, the other is
 free again. A change of either side checks both, so an incomplete binding is finished then.
 
+A claim without a class for which there is no volume gets the default class as soon as there is one.
+
 A claim whose class says ``WaitForFirstConsumer`` waits for a pod that uses it to be placed on a node, and
 then gets a volume that this node can reach. A claim whose class has a provisioner waits for that program,
 which also deletes its volumes. The binder deletes and wipes nothing: a volume with the policy Delete or
@@ -15,7 +17,8 @@ Upstream: ``pkg/controller/volume/persistentvolume``.
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Iterator
+from typing import Any, ClassVar
 
 from msgspec import structs
 
@@ -35,14 +38,15 @@ from podling.controllers.volumes.claim_index import (
     index_pods_by_claim,
     index_volumes_by_claim,
 )
-from podling.machinery.errors import unless_gone
-from podling.machinery.storage_classes import class_of
+from podling.controllers.volumes.volume_metrics import volume_families
+from podling.machinery.errors import ApiError, unless_gone
+from podling.machinery.histograms import counters
+from podling.machinery.storage_classes import class_of, default_class, has_class
 
 RESYNC_SECONDS = 15.0
 """Upstream looks at every claim and volume again this often (``--pvclaimbinder-sync-period``); here only what
 failed needs it."""
 NO_CLASS = "no persistent volumes available for this claim and no storage class is set"
-WAITING = "waiting for first consumer to be created before binding"
 NO_DELETER = 'error getting deleter volume plugin for volume "{}": no deletable volume plugin matched'
 NO_RECYCLER = "No recycler plugin found for the volume!"
 EXTERNAL = (
@@ -66,13 +70,14 @@ class VolumeBinderController(Controller):
         self._classes = context.informers.informer(StorageClass)
         self._pods = context.informers.informer(Pod)
         self._nodes = context.informers.informer(Node)
+        self._assigned = self._assignments_failed = 0
         index_pods_by_claim(self._pods)
         index_volumes_by_claim(self._volumes)
         index_claims_by_volume(self._claims)
         self._claims.add_handler(self._claim_seen, lambda old, new: self._claim_seen(new), self._claim_seen)
         self._volumes.add_handler(self._volume_seen, lambda old, new: self._volume_seen(new), self._wake_ends)
         self._classes.add_handler(lambda obj: self._wake_pending())
-        self._pods.add_handler(self._pod_placed, lambda old, new: self._pod_placed(new))
+        self._pods.add_handler(self._pod_seen, self._pod_changed)
 
     def _claim_seen(self, claim: PersistentVolumeClaim) -> None:
         """A claim came, changed or went: that concerns every volume that names it, too."""
@@ -99,8 +104,12 @@ class VolumeBinderController(Controller):
             if rules.BIND_COMPLETED not in claim.metadata.annotations:
                 self.enqueue(claim)
 
-    def _pod_placed(self, pod: Pod) -> None:
-        for name in claims_used(pod) if pod.spec.node_name else ():
+    def _pod_changed(self, old: Pod, new: Pod) -> None:
+        if new.spec.node_name:
+            self._pod_seen(new)
+
+    def _pod_seen(self, pod: Pod) -> None:
+        for name in claims_used(pod):
             claim = self._claims.get(Key(*name.split("/", 1)))
             if claim is not None and rules.BIND_COMPLETED not in claim.metadata.annotations:
                 self.enqueue(claim)
@@ -115,6 +124,15 @@ class VolumeBinderController(Controller):
             if volume is not None:
                 await self._sync_volume(volume)
         return AwaitChange()
+
+    def families(self) -> Iterator[Any]:
+        yield from volume_families(self._volumes.values(), self._claims.values())
+        for name, text, count in (
+            ("retroactive_storageclass", "retroactive", self._assigned),
+            ("retroactive_storageclass_errors", "failed retroactive", self._assignments_failed),
+        ):
+            help_text = f"[ALPHA] Total number of {text} StorageClass assignments to persistent volume claim"
+            yield counters(name, help_text, (), {(): count})
 
     # Claims
 
@@ -145,14 +163,29 @@ class VolumeBinderController(Controller):
         delayed = storage_class is not None and storage_class.volume_binding_mode == "WaitForFirstConsumer"
         node = self._node_of(claim) if delayed else None
         if delayed and node is None:
-            self._recorder.event(claim, "Normal", "WaitForFirstConsumer", WAITING)
+            reason = rules.reason_to_wait(self._pods.by_index(BY_CLAIM, str(key_of(claim))))
+            self._recorder.event(claim, "Normal", *reason)
             await self._write_claim(claim, rules.with_claim_phase(claim, "Pending"))
             return None
         volume = rules.best_match(claim, self._volumes.values(), node)
-        if volume is None:
+        if volume is None and not await self._assign_class(claim):
             claim = await self._ask_provisioner(claim, storage_class)
             await self._write_claim(claim, rules.with_claim_phase(claim, "Pending"))
         return volume
+
+    async def _assign_class(self, claim: PersistentVolumeClaim) -> bool:
+        """Give the default class to a claim from before there was one; return whether that was done."""
+        default = default_class(self._classes.values())
+        if has_class(claim) or default is None:
+            return False
+        spec = structs.replace(claim.spec, storage_class_name=default.metadata.name)
+        self._assigned += 1
+        try:
+            await self.client.update(structs.replace(claim, spec=spec))
+        except ApiError:
+            self._assignments_failed += 1
+            raise
+        return True
 
     async def _ask_provisioner(
         self, claim: PersistentVolumeClaim, storage_class: StorageClass | None

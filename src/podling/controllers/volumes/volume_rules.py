@@ -10,9 +10,10 @@ from datetime import datetime
 
 from msgspec import structs
 
-from podling.api.core_v1 import Node, ObjectReference, PersistentVolume, PersistentVolumeClaim
+from podling.api.core_v1 import Node, ObjectReference, PersistentVolume, PersistentVolumeClaim, Pod
 from podling.clock import seconds_precision
 from podling.controllers.nodes.node_matching import selects_node
+from podling.machinery.pods import is_terminal
 from podling.machinery.quantity import Quantity, parse
 from podling.machinery.selectors import SelectorError, from_label_selector
 from podling.machinery.storage_classes import class_of
@@ -51,6 +52,15 @@ def is_bound_to(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
 def is_elsewhere(claim: PersistentVolumeClaim, volume: PersistentVolume) -> bool:
     """Return whether the claim is bound to another volume. This never changes: a claim names one once."""
     return bool(claim.spec.volume_name) and claim.spec.volume_name != volume.metadata.name
+
+
+def reason_to_wait(users: Iterable[Pod]) -> tuple[str, str]:
+    """Return the reason and the message of a claim whose volume is chosen for the node of a pod."""
+    names = [pod.metadata.name or "" for pod in users if not pod.spec.node_name and not is_terminal(pod)]
+    if not names:
+        return "WaitForFirstConsumer", "waiting for first consumer to be created before binding"
+    pods = "pod" if len(names) == 1 else "pods"
+    return "WaitForPodScheduled", f"waiting for {pods} {','.join(names)} to be scheduled"
 
 
 def is_made_for_one(volume: PersistentVolume) -> bool:

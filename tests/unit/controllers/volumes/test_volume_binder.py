@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from typing import Any
 
 import pytest
+from msgspec import structs
 
 from podling.api.core_v1 import (
     EphemeralVolumeSource,
@@ -32,6 +34,7 @@ from podling.controllers.volumes.volume_protection import (
 from podling.controllers.volumes.volume_rules import best_match
 from podling.testing import ControlPlane
 from tests.support.control_loops import add_node, pod, running, told
+from tests.support.counts import samples
 from tests.support.workloads import claim, volume
 
 
@@ -40,8 +43,6 @@ def storage_class(name: str, provisioner: str, mode: str) -> StorageClass:
 
 
 def available(held: PersistentVolume) -> PersistentVolume:
-    from msgspec import structs
-
     return structs.replace(held, status=structs.replace(held.status, phase="Available"))
 
 
@@ -174,6 +175,39 @@ async def test_waiting_claim_has_event_with_reason(cluster: ControlPlane) -> Non
     assert lines[1:] == [
         f"Normal FailedBinding plain: {NO_CLASS}",
         'Warning ProvisioningFailed lost: storageclass.storage.k8s.io "absent" not found',
+    ]
+
+
+DEFAULT = {"storageclass.kubernetes.io/is-default-class": "true"}
+
+
+@pytest.mark.parametrize(("spec", "assigned"), [({}, "cloud"), ({"storage_class_name": ""}, "")])
+async def test_claim_from_before_the_default_class_gets_it(
+    cluster: ControlPlane, manager: ControllerManager, spec: dict[str, Any], assigned: str
+) -> None:
+    await cluster.client.create(claim(**spec))
+    await the_claim(cluster)
+    kind = storage_class("cloud", "disks.example.com", "Immediate")
+    await cluster.client.create(
+        structs.replace(kind, metadata=structs.replace(kind.metadata, annotations=DEFAULT))
+    )
+    assert (await the_claim(cluster)).spec.storage_class_name == assigned
+    assert samples([manager], "retroactive_storageclass_total")[()] == (1 if assigned else 0)
+    assert samples([manager], "pv_collector_unbound_pvc_count")["default", assigned, ""] == 1
+
+
+@pytest.mark.usefixtures("manager")
+async def test_claim_says_which_pods_it_waits_for(cluster: ControlPlane) -> None:
+    await cluster.client.create(storage_class("late", "disks.example.com", "WaitForFirstConsumer"))
+    await cluster.client.create(claim(storage_class_name="late"))
+    await the_claim(cluster)
+    for name in ("p1", "p2"):
+        await cluster.client.create(user(name))
+        await the_claim(cluster)
+    assert await told(cluster.client) == [
+        "Normal WaitForFirstConsumer data: waiting for first consumer to be created before binding",
+        "Normal WaitForPodScheduled data: waiting for pod p1 to be scheduled",
+        "Normal WaitForPodScheduled data: waiting for pods p1,p2 to be scheduled",
     ]
 
 

@@ -17,11 +17,10 @@ from podling.apiserver.kinds.common.table_rules import TableRules
 from podling.apiserver.kinds.storage.storage_warnings import class_warnings
 from podling.machinery import fields
 from podling.machinery.fields import Path
+from podling.machinery.storage_classes import is_default
 from podling.machinery.tables import Column
 
 BINDING_MODES = ("Immediate", "WaitForFirstConsumer")
-DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class"
-BETA_DEFAULT_CLASS = "storageclass.beta.kubernetes.io/is-default-class"
 MAX_PARAMETERS = 512
 MAX_PARAMETER_BYTES = 256 * 1024
 
@@ -63,10 +62,8 @@ class StorageClassRules(KindRules[StorageClass]):
         return list(class_warnings(obj))
 
     def row(self, obj: StorageClass, now: datetime) -> Sequence[Any]:
-        annotations = obj.metadata.annotations
-        default = "true" in (annotations.get(DEFAULT_CLASS), annotations.get(BETA_DEFAULT_CLASS))
         return (
-            f"{obj.metadata.name} (default)" if default else obj.metadata.name,
+            f"{obj.metadata.name} (default)" if is_default(obj) else obj.metadata.name,
             obj.provisioner,
             obj.reclaim_policy or "Delete",
             obj.volume_binding_mode or "Immediate",
