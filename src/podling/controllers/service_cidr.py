@@ -16,6 +16,9 @@ from podling.client.base import Key
 from podling.client.runner import AwaitChange, RequeueAfter
 from podling.controllers import service_cidr_rules as rules
 from podling.controllers.base import Controller, ControllerContext
+from podling.machinery.errors import ApiError, is_conflict
+
+NOT_READY = "The ServiceCIDR Status can not be set to Ready=True"
 
 
 class ServiceCIDRController(Controller):
@@ -25,6 +28,7 @@ class ServiceCIDRController(Controller):
 
     def __init__(self, context: ControllerContext) -> None:
         super().__init__(context)
+        self._recorder = context.recorder(self.name)
         self._ranges = context.informers.informer(ServiceCIDR)
         self._addresses = context.informers.informer(IPAddress)
         self._ranges.add_handler(self._added, self.enqueue_changed, self._added)
@@ -51,7 +55,12 @@ class ServiceCIDRController(Controller):
             found = await self._write_finalizers(found, (*found.metadata.finalizers, rules.FINALIZER))
         ready = rules.with_ready(found, clock.now())
         if ready is not found:
-            await self.write_status(ready)
+            try:
+                await self.write_status(ready)
+            except ApiError as error:
+                if not is_conflict(error):
+                    self._recorder.event(found, "Warning", "KubernetesServiceCIDRError", NOT_READY)
+                raise
         return AwaitChange()
 
     async def _end(self, found: ServiceCIDR) -> RequeueAfter | AwaitChange:

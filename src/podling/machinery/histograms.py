@@ -71,6 +71,16 @@ def summaries(name: str, text: str, labels: Iterable[str], found: Mapping[Values
     return family
 
 
+def untyped(name: str, text: str, labels: Iterable[str], found: Mapping[Values, float]) -> Any:
+    """Return a family of counts whose name does not end with ``_total``, which counters must have."""
+    from prometheus_client.core import UntypedMetricFamily
+
+    family = UntypedMetricFamily(name, text, labels=tuple(labels))
+    for values, count in found.items():
+        family.add_metric(values, count)
+    return family
+
+
 def counters(name: str, text: str, labels: Iterable[str], found: Mapping[Values, float]) -> Any:
     from prometheus_client.core import CounterMetricFamily
 

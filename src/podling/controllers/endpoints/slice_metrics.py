@@ -6,14 +6,14 @@ Source: ``k8s.io/endpointslice/metrics``.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from podling.api.core_v1 import Service
 from podling.client.base import Key
 from podling.controllers.endpoints.slice_rules import ENDPOINTS_MAX, Changes, Desired
 from podling.controllers.endpoints.traffic_hints import distribution_of, is_topology_aware
-from podling.machinery.histograms import Histogram, gauges, histograms
+from podling.machinery.histograms import Histogram, gauges, histograms, untyped
 
 _PREFIX = "endpoint_slice_controller"
 ENDPOINTS = tuple(2.0**power for power in range(1, 16))
@@ -41,12 +41,12 @@ class SliceMetrics:
 
     def record_written(self, service: Service, changes: Changes) -> None:
         """Count the changes of the slices of one address type after they were written."""
-        for operation, slices in _operations(changes).items():
+        for operation, slices in operations(changes).items():
             self._changes[operation,] += len(slices)
         self._added.observe(changes.added)
         self._removed.observe(changes.removed)
         labels = "Auto" if is_topology_aware(service) else "Disabled", distribution_of(service) or ""
-        number = sum(map(len, _operations(changes).values()))
+        number = sum(map(len, operations(changes).values()))
         self._changed.setdefault(labels, Histogram(SLICES)).observe(number)
 
     def record_fill(self, key: Key, service: Service, type_: str, wanted: Desired, changes: Changes) -> None:
@@ -87,8 +87,8 @@ class SliceMetrics:
             ("traffic_distribution",),
             {(name,): float(count) for name, count in Counter(self._distributions.values()).items()},
         )
-        yield _untyped("changes", "Number of EndpointSlice changes", "operation", self._changes)
-        yield _untyped("syncs", "Number of EndpointSlice syncs", "result", self._syncs)
+        for name, label, found in (("changes", "operation", self._changes), ("syncs", "result", self._syncs)):
+            yield untyped(f"{_PREFIX}_{name}", f"[ALPHA] Number of EndpointSlice {name}", (label,), found)
         for name, histogram in (("added", self._added), ("removed", self._removed)):
             text = f"[ALPHA] Number of endpoints {name} on each Service sync"
             yield histograms(f"{_PREFIX}_endpoints_{name}_per_sync", text, (), {(): histogram})
@@ -100,15 +100,5 @@ class SliceMetrics:
         )
 
 
-def _operations(changes: Changes) -> dict[str, Sequence[Any]]:
+def operations(changes: Changes) -> dict[str, Sequence[Any]]:
     return {"create": changes.create, "update": changes.update, "delete": changes.delete}
-
-
-def _untyped(name: str, text: str, label: str, found: Mapping[tuple[str], int]) -> Any:
-    """Return a family of counts whose name does not end with ``_total``, which counters must have."""
-    from prometheus_client.core import UntypedMetricFamily
-
-    family = UntypedMetricFamily(f"{_PREFIX}_{name}", f"[ALPHA] {text}", labels=(label,))
-    for values, count in found.items():
-        family.add_metric(values, count)
-    return family

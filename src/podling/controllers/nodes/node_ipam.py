@@ -12,8 +12,8 @@ written again later. Upstream: ``pkg/controller/nodeipam/ipam`` (``range_allocat
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
-from typing import ClassVar
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, ClassVar
 
 from podling.api.core_v1 import Node
 from podling.client.base import Key, key_of
@@ -26,6 +26,7 @@ from podling.controllers.nodes.pod_blocks import (
     parse_blocks,
 )
 from podling.machinery.errors import ApiError, is_conflict, is_not_found
+from podling.machinery.histograms import counters, gauges, histograms
 from podling.machinery.network_ranges import DEFAULT_RANGES, NODE_PREFIX, Network
 
 logger = logging.getLogger(__name__)
@@ -119,6 +120,36 @@ class NodeIpamController(Controller):
             raise Terminal(f"node {name} gets no pod addresses: {error}") from error
         self._reserved[name] = taken
         return taken
+
+    def families(self) -> Iterator[Any]:
+        """Yield the metrics of upstream's ``cidrset``, whose names (one is misspelt) they have."""
+        each = {(str(blocks.pool),): blocks for blocks in self._blocks}
+        prefix, labels = "node_ipam_controller", ("clusterCIDR",)
+        for name, counts in (
+            ("allocations", {key: blocks.taken for key, blocks in each.items()}),
+            ("releases", {key: blocks.released for key, blocks in each.items()}),
+        ):
+            text = f"[ALPHA] Counter measuring total number of CIDR {name}."
+            yield counters(f"{prefix}_cidrset_cidrs_{name}", text, labels, counts)
+        for name, text, values in (
+            (
+                "cirdset_max_cidrs",
+                "Maximum number of CIDRs that can be allocated.",
+                {key: float(blocks.count) for key, blocks in each.items()},
+            ),
+            (
+                "cidrset_usage_cidrs",
+                "Gauge measuring percentage of allocated CIDRs.",
+                {key: blocks.used for key, blocks in each.items()},
+            ),
+        ):
+            yield gauges(f"{prefix}_{name}", f"[ALPHA] {text}", labels, values)
+        yield histograms(
+            f"{prefix}_cidrset_allocation_tries_per_request",
+            "[ALPHA] Number of blocks in use that a search passed over",
+            labels,
+            {key: blocks.tries for key, blocks in each.items()},
+        )
 
     def _report(self, node: Node, reason: str) -> None:
         text = f"Node {node.metadata.name} status is now: {reason}"

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from ipaddress import IPv4Network, IPv6Network, ip_network
 
+from podling.machinery.histograms import Histogram
 from podling.machinery.network_ranges import Network
 
 PREFERRED_ANNOTATION = "podling.dev/preferred-pod-cidrs"
@@ -28,7 +29,12 @@ class PodBlocks:
     def __init__(self, pool: Network, prefix: int) -> None:
         self.pool = pool
         self._prefix = prefix
-        self._count = 1 << (prefix - pool.prefixlen)
+        self.count = 1 << (prefix - pool.prefixlen)
+        """So many blocks the range has."""
+        self.taken = self.released = 0
+        """Counts of the blocks that were given out or found in use, and of those that became free."""
+        self.tries = Histogram((1, 5, 25, 125, 625))
+        """Blocks in use that were passed over to find a free one."""
         self._holders: dict[int, set[str]] = {}
         self._next = 0
 
@@ -36,7 +42,7 @@ class PodBlocks:
         """Record that ``holder`` has every block that overlaps ``block``; return whether any does."""
         numbers = self._numbers(block)
         for number in numbers:
-            self._holders.setdefault(number, set()).add(holder)
+            self._hold(number, holder)
         return bool(numbers)
 
     def release(self, holder: str) -> None:
@@ -45,6 +51,12 @@ class PodBlocks:
             self._holders[number].discard(holder)
             if not self._holders[number]:
                 del self._holders[number]
+                self.released += 1
+
+    @property
+    def used(self) -> float:
+        """Return which part of the blocks is in use."""
+        return len(self._holders) / self.count
 
     def take(self, holder: str, preferred: Iterable[Network]) -> Network:
         """Give ``holder`` the first of its ``preferred`` blocks that is free, else the next free one.
@@ -55,14 +67,19 @@ class PodBlocks:
         number = next((wish[0] for wish in wishes if wish and wish[0] not in self._holders), None)
         if number is None or number == self._next:
             number = self._next_free()
-            self._next = (number + 1) % self._count
-        self._holders[number] = {holder}
+            self._next = (number + 1) % self.count
+        self._hold(number, holder)
         return self._block(number)
 
+    def _hold(self, number: int, holder: str) -> None:
+        self.taken += number not in self._holders
+        self._holders.setdefault(number, set()).add(holder)
+
     def _next_free(self) -> int:
-        for offset in range(self._count):
-            number = (self._next + offset) % self._count
+        for offset in range(self.count):
+            number = (self._next + offset) % self.count
             if number not in self._holders:
+                self.tries.observe(offset)
                 return number
         raise RangeFull(f"no /{self._prefix} of {self.pool} is free")
 

@@ -12,6 +12,7 @@ from podling.controllers.nodes.node_ipam import NodeIpamController
 from podling.controllers.nodes.pod_blocks import PREFERRED_ANNOTATION
 from podling.testing import ControlPlane
 from tests.support.control_loops import add_node, running, told
+from tests.support.counts import samples
 
 small = partial(NodeIpamController, ranges=(ip_network("10.88.0.0/23"),))
 
@@ -88,6 +89,26 @@ async def test_node_waits_with_an_event_until_a_block_is_free(cluster: ControlPl
         await cluster.client.delete(Node, "a")
         await cluster.advance(seconds=1)
         assert await block(cluster.client, "c") == freed
+
+
+async def test_blocks_in_use_are_counted(cluster: ControlPlane) -> None:
+    prefix = "node_ipam_controller"
+
+    def read(name: str) -> float:
+        return samples([manager], f"{prefix}_{name}")[("10.88.0.0/23",)]
+
+    async with running(cluster.client, small) as manager:
+        assert (read("cirdset_max_cidrs"), read("cidrset_usage_cidrs")) == (2, 0)
+        for name in ("a", "b"):
+            await add(cluster.client, name)
+        await cluster.advance(seconds=1)
+        assert read("cidrset_usage_cidrs") == 1
+        await cluster.client.delete(Node, "a")
+        await cluster.advance(seconds=1)
+        assert read("cidrset_usage_cidrs") == 0.5
+        assert read("cidrset_cidrs_allocations_total") == 2
+        assert read("cidrset_cidrs_releases_total") == 1
+        assert read("cidrset_allocation_tries_per_request_count") == 2
 
 
 async def test_node_that_is_created_again_gets_its_block_by_preference(cluster: ControlPlane) -> None:
