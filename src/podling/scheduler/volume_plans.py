@@ -101,6 +101,7 @@ def fits(volume: PersistentVolume, claim: PersistentVolumeClaim, selector: Label
         return False
     return (
         class_of(volume) == class_of(claim)
+        and (volume.spec.volume_attributes_class_name or "") == (spec.volume_attributes_class_name or "")
         and volume.metadata.deletion_timestamp is None
         and size_of(volume)[0] >= storage(claim)
         and (volume.spec.volume_mode or "Filesystem") == (spec.volume_mode or "Filesystem")

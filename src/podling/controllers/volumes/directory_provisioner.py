@@ -32,7 +32,13 @@ from podling.controllers.base import Controller, ControllerContext
 from podling.controllers.volumes import volume_rules as rules
 from podling.controllers.volumes.volume_expansion import VolumeExpansion
 from podling.controllers.volumes.volume_folders import Folders
-from podling.controllers.volumes.volume_sources import NoSource, check_source, source_name, waits_for
+from podling.controllers.volumes.volume_sources import (
+    NoVolume,
+    check_attributes,
+    check_source,
+    source_name,
+    waits_for,
+)
 from podling.files.disk_images import BLOCK, EXT4
 from podling.machinery.errors import ApiError, is_already_exists, unless_gone
 from podling.machinery.quantity import value
@@ -158,15 +164,16 @@ class DirectoryProvisionerController(Controller):
     async def _provision(self, claim: PersistentVolumeClaim, storage_class: StorageClass) -> None:
         name = volume_name(claim)
         try:
+            check_attributes(claim)
             source, bound = self._source(claim)
             if not bound:
                 return  # it is looked at again when the source is bound
             await self._make_folder(claim, storage_class, source)
             await self.client.create(volume_for(claim, storage_class, self._folders))
-        except (OSError, NoSource) as error:
+        except (OSError, NoVolume) as error:
             text = f'failed to provision volume with StorageClass "{storage_class.metadata.name}": {error}'
             self._recorder.event(claim, "Warning", "ProvisioningFailed", text)
-            if isinstance(error, NoSource):
+            if isinstance(error, NoVolume):
                 raise Terminal(text) from error
             raise
         except ApiError as error:
@@ -179,7 +186,7 @@ class DirectoryProvisionerController(Controller):
     def _source(self, claim: PersistentVolumeClaim) -> tuple[PersistentVolume | None, bool]:
         """Return the volume of the claim's data source, if it has one, and False until that is bound.
 
-        Raises ``NoSource``.
+        Raises ``NoVolume``.
         """
         name = source_name(claim)
         if not name:

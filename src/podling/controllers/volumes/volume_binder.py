@@ -201,8 +201,8 @@ class VolumeBinderController(Controller):
             return claim
         provisioner = storage_class.provisioner
         if provisioner == "kubernetes.io/no-provisioner":
-            text = 'no volume plugin matched name: "kubernetes.io/no-provisioner"'
-            self._recorder.event(claim, "Normal", "FailedBinding", text)
+            text = f"no volume plugin matched name: {provisioner}"
+            self._recorder.event(claim, "Warning", "ProvisioningFailed", text)
             return claim
         self._recorder.event(claim, "Normal", "ExternalProvisioning", EXTERNAL.format(provisioner))
         marks = {rules.PROVISIONER: provisioner, rules.BETA_PROVISIONER: provisioner}

@@ -77,6 +77,8 @@ def satisfies(volume: PersistentVolume, claim: PersistentVolumeClaim, *, of_clas
         return "requested PV is too small"
     if of_class and class_of(volume) != class_of(claim):
         return "storageClassName does not match"
+    if (volume.spec.volume_attributes_class_name or "") != (claim.spec.volume_attributes_class_name or ""):
+        return "volumeAttributesClassName does not match"
     if (volume.spec.volume_mode or "Filesystem") != (claim.spec.volume_mode or "Filesystem"):
         return "incompatible volumeMode"
     if not set(claim.spec.access_modes) <= set(volume.spec.access_modes):
@@ -104,7 +106,7 @@ def loss(volume: PersistentVolume | None, claim: PersistentVolumeClaim) -> tuple
         return "ClaimLost", "Bound claim has lost reference to PersistentVolume. Data on the volume is lost!"
     if volume is None:
         return "ClaimLost", "Bound claim has lost its PersistentVolume. Data on the volume is lost!"
-    if volume.spec.claim_ref is None or is_meant_for(volume, claim):
+    if volume.spec.claim_ref is None or volume.spec.claim_ref.uid == claim.metadata.uid:
         return None
     return "ClaimMisbound", "Two claims are bound to the same volume, this one is bound incorrectly"
 
@@ -118,7 +120,10 @@ def reserved(claim: PersistentVolumeClaim, volumes: Iterable[PersistentVolume]) 
 def best_match(
     claim: PersistentVolumeClaim, volumes: Iterable[PersistentVolume], node: Node | None
 ) -> PersistentVolume | None:
-    """Return the smallest free volume that fits the claim; on ``node``, if one is given."""
+    """Return the smallest free volume that fits the claim.
+
+    On ``node``, if one is given; else one with as few access modes as possible comes first.
+    """
     try:
         selector = from_label_selector(claim.spec.selector) if claim.spec.selector is not None else None
     except SelectorError:
@@ -135,11 +140,15 @@ def best_match(
         if node is not None and affinity is not None and not selects_node(affinity.required, node):
             continue
         fitting.append(volume)
-    return min(fitting, key=_size, default=None)
+    return min(fitting, key=_size if node is not None else _modes_and_size, default=None)
 
 
 def _size(volume: PersistentVolume) -> tuple[Quantity, str]:
     return capacity(volume), volume.metadata.name or ""
+
+
+def _modes_and_size(volume: PersistentVolume) -> tuple[int, Quantity, str]:
+    return len(volume.spec.access_modes), *_size(volume)
 
 
 def claim_reference(claim: PersistentVolumeClaim) -> ObjectReference:
@@ -214,11 +223,17 @@ def with_claim_phase(
         volume = structs.replace(
             volume, spec=structs.replace(volume.spec, capacity=dict(claim.status.capacity))
         )
+    attributes_class = claim.status.current_volume_attributes_class_name
+    if volume is None:
+        attributes_class = None
+    elif phase == "Bound" and claim.status.phase in ("", "Pending"):
+        attributes_class = volume.spec.volume_attributes_class_name
     status = structs.replace(
         claim.status,
         phase=phase,
         access_modes=volume.spec.access_modes if volume is not None else (),
         capacity=dict(volume.spec.capacity) if volume is not None else {},
+        current_volume_attributes_class_name=attributes_class,
     )
     return claim if status == claim.status else structs.replace(claim, status=status)
 

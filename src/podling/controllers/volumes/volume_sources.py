@@ -13,8 +13,8 @@ from podling.controllers.volumes.volume_rules import PROVISIONED_BY, PROVISIONER
 CLAIM = ("", "PersistentVolumeClaim")
 
 
-class NoSource(Exception):
-    """The claim's data source can never be used."""
+class NoVolume(Exception):
+    """The claim wants what can never be had: its data source, or its attributes."""
 
 
 def source_of(claim: PersistentVolumeClaim) -> tuple[tuple[str, str], str] | None:
@@ -35,27 +35,34 @@ def waits_for(
 
 
 def source_name(claim: PersistentVolumeClaim) -> str:
-    """Return the name of the claim that is the data source; empty without one. Raises ``NoSource``."""
+    """Return the name of the claim that is the data source; empty without one. Raises ``NoVolume``."""
     found = source_of(claim)
     if found is None:
         return ""
     (group, kind), name = found
     if (group, kind) != CLAIM:
         text = f"{kind}.{group}" if group else kind
-        raise NoSource(f"the provisioner cannot make volumes from data sources of kind {text}")
+        raise NoVolume(f"the provisioner cannot make volumes from data sources of kind {text}")
     return name
+
+
+def check_attributes(claim: PersistentVolumeClaim) -> None:
+    """Raise ``NoVolume`` if the claim wants attributes: only drivers' volumes have them."""
+    name = claim.spec.volume_attributes_class_name
+    if name:
+        raise NoVolume(f'VolumeAttributesClass "{name}" is not supported by the provisioner')
 
 
 def check_source(
     claim: PersistentVolumeClaim, source: PersistentVolumeClaim, volume: PersistentVolume
 ) -> None:
-    """Raise ``NoSource`` if the claim's volume cannot begin with the content of ``volume``."""
+    """Raise ``NoVolume`` if the claim's volume cannot begin with the content of ``volume``."""
     name = source.metadata.name
     if volume.metadata.annotations.get(PROVISIONED_BY) != claim.metadata.annotations.get(PROVISIONER):
-        raise NoSource(f"the PVC {name} was provisioned by another provisioner")
+        raise NoVolume(f"the PVC {name} was provisioned by another provisioner")
     wanted, held = (each.spec.volume_mode or "Filesystem" for each in (claim, source))
     if wanted != held:
-        raise NoSource(f"the source PVC {name} volumeMode {held} does not match the requested {wanted}")
+        raise NoVolume(f"the source PVC {name} volumeMode {held} does not match the requested {wanted}")
     if requested(claim) < capacity(volume):
         text = "new PVC request must be greater than or equal in size to the specified PVC data source"
-        raise NoSource(f"error, {text}, requested {requested(claim)} but source is {capacity(volume)}")
+        raise NoVolume(f"error, {text}, requested {requested(claim)} but source is {capacity(volume)}")

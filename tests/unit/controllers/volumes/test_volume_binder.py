@@ -9,6 +9,7 @@ import pytest
 from msgspec import structs
 
 from podling.api.core_v1 import (
+    CSIPersistentVolumeSource,
     EphemeralVolumeSource,
     LocalVolumeSource,
     NodeSelector,
@@ -54,6 +55,21 @@ def available(held: PersistentVolume) -> PersistentVolume:
         pytest.param(claim(storage_class_name="fast"), [volume("v")], None, id="another class"),
         pytest.param(
             claim(storage_class_name="fast"), [volume("v", storage_class_name="fast")], "v", id="its class"
+        ),
+        pytest.param(
+            claim(volume_attributes_class_name="gold"),
+            [volume("plain"), volume("gold", "2Gi", volume_attributes_class_name="gold")],
+            "gold",
+            id="its attributes",
+        ),
+        pytest.param(
+            claim(), [volume("v", volume_attributes_class_name="gold")], None, id="other attributes"
+        ),
+        pytest.param(
+            claim(),
+            [volume("shared", access_modes=("ReadWriteOnce", "ReadOnlyMany")), volume("big", "9Gi")],
+            "big",
+            id="the fewest modes",
         ),
         pytest.param(claim(access_modes=("ReadWriteMany",)), [volume("v")], None, id="another access"),
         pytest.param(claim(volume_mode="Block"), [volume("v")], None, id="another mode"),
@@ -155,6 +171,28 @@ async def test_volume_without_deleter_fails_with_message(cluster: ControlPlane) 
 
 
 @pytest.mark.usefixtures("manager")
+async def test_bound_claim_shows_attributes_class_of_its_volume(cluster: ControlPlane) -> None:
+    csi = CSIPersistentVolumeSource(driver="disks.example.com", volume_handle="1")
+    await cluster.client.create(volume("v", host_path=None, csi=csi, volume_attributes_class_name="gold"))
+    await cluster.client.create(claim(volume_attributes_class_name="gold"))
+    assert (await the_claim(cluster)).status.current_volume_attributes_class_name == "gold"
+
+
+@pytest.mark.usefixtures("manager")
+@pytest.mark.parametrize("ref", [{"uid": None}, {"uid": "another"}])
+async def test_bound_claim_is_lost_if_its_volume_names_another(
+    cluster: ControlPlane, ref: dict[str, str | None]
+) -> None:
+    await cluster.client.create(volume("v"))
+    await cluster.client.create(claim())
+    await the_claim(cluster)
+    await cluster.client.patch(PersistentVolume, "v", {"spec": {"claimRef": ref}})
+    assert (await the_claim(cluster)).status.phase == "Lost"
+    told_of = "Two claims are bound to the same volume, this one is bound incorrectly"
+    assert f"Warning ClaimMisbound data: {told_of}" in await told(cluster.client)
+
+
+@pytest.mark.usefixtures("manager")
 async def test_waiting_claim_has_event_with_reason(cluster: ControlPlane) -> None:
     await cluster.client.create(
         StorageClass(
@@ -165,7 +203,9 @@ async def test_waiting_claim_has_event_with_reason(cluster: ControlPlane) -> Non
     )
     await cluster.client.create(claim("plain"))
     await cluster.client.create(claim("cloudy", storage_class_name="cloud"))
+    await cluster.client.create(storage_class("manual", "kubernetes.io/no-provisioner", "Immediate"))
     await cluster.client.create(claim("lost", storage_class_name="absent"))
+    await cluster.client.create(claim("manual", storage_class_name="manual"))
     asked = await the_claim(cluster, "cloudy")
     assert asked.metadata.annotations["volume.kubernetes.io/storage-provisioner"] == "disks.example.com"
     lines = sorted(await told(cluster.client))
@@ -175,6 +215,7 @@ async def test_waiting_claim_has_event_with_reason(cluster: ControlPlane) -> Non
     assert lines[1:] == [
         f"Normal FailedBinding plain: {NO_CLASS}",
         'Warning ProvisioningFailed lost: storageclass.storage.k8s.io "absent" not found',
+        "Warning ProvisioningFailed manual: no volume plugin matched name: kubernetes.io/no-provisioner",
     ]
 
 

@@ -233,7 +233,9 @@ def test_named_volume_must_suit_claim(asked_for: PersistentVolume, refusal: tupl
     ("name", "held", "reason"),
     [
         pytest.param("v", volume("v"), None, id="the volume has come unbound"),
-        pytest.param("v", volume("v", claim_ref=REF), None, id="the volume is reserved for it"),
+        pytest.param(
+            "v", volume("v", claim_ref=REF), "ClaimMisbound", id="the volume is reserved for one of its name"
+        ),
         pytest.param("v", volume("v", claim_ref=OTHER), "ClaimMisbound", id="the volume is another's"),
         pytest.param("v", None, "ClaimLost", id="no such volume"),
         pytest.param(None, None, "ClaimLost", id="it names none any more"),

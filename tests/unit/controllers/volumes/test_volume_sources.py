@@ -8,7 +8,13 @@ import msgspec
 import pytest
 
 from podling.api.core_v1 import PersistentVolume, PersistentVolumeClaim
-from podling.controllers.volumes.volume_sources import NoSource, check_source, source_name, waits_for
+from podling.controllers.volumes.volume_sources import (
+    NoVolume,
+    check_attributes,
+    check_source,
+    source_name,
+    waits_for,
+)
 
 OURS = {"volume.kubernetes.io/storage-provisioner": "ours"}
 
@@ -37,7 +43,7 @@ def test_source_is_the_claim_that_either_field_names(spec: dict[str, Any], name:
 
 def test_sources_of_other_kinds_cannot_be_used() -> None:
     source = {"apiGroup": "snapshot.storage.k8s.io", "kind": "VolumeSnapshot", "name": "s"}
-    with pytest.raises(NoSource, match=r"of kind VolumeSnapshot\.snapshot\.storage\.k8s\.io$"):
+    with pytest.raises(NoVolume, match=r"of kind VolumeSnapshot\.snapshot\.storage\.k8s\.io$"):
         source_name(claim(dataSource=source))
 
 
@@ -57,8 +63,14 @@ def test_source_has_to_fit(
     if why is None:
         check_source(wanted, source, held)
         return
-    with pytest.raises(NoSource, match=why):
+    with pytest.raises(NoVolume, match=why):
         check_source(wanted, source, held)
+
+
+def test_attributes_cannot_be_had() -> None:
+    check_attributes(claim())
+    with pytest.raises(NoVolume, match='VolumeAttributesClass "gold" is not supported'):
+        check_attributes(claim(volumeAttributesClassName="gold"))
 
 
 def test_claims_wait_for_their_source_until_they_are_bound() -> None:
