@@ -31,10 +31,13 @@ def enabled_extensions(settings: ClusterSettings) -> Sequence[Extension]:
 def additions_of(settings: ClusterSettings) -> Additions:
     """Return the kinds and objects for the API server."""
     from podling.apiserver.additions import Additions
-    from podling.extensions.additions import additions_from
 
     found = enabled_extensions(settings)
-    return additions_from(found) if found else Additions()
+    if not found:
+        return Additions()
+    from podling.extensions.additions import additions_from
+
+    return additions_from(found)
 
 
 def added_plugins(settings: ClusterSettings) -> Sequence[Plugin]:

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from podling.cluster.cluster_settings import ClusterSettings
-from podling.scheduler.configuration.files import ConfigurationRefused, configuration_of, load
-from podling.scheduler.configuration.types import API_VERSION, KIND, KubeSchedulerConfiguration
+
+if TYPE_CHECKING:
+    from podling.scheduler.configuration.types import KubeSchedulerConfiguration
 
 
 def scheduler_configuration(settings: ClusterSettings) -> KubeSchedulerConfiguration | None:
     """Return the scheduler's configuration; None for the default. Raises ``ConfigurationRefused``."""
     if settings.scheduler_config:
+        from podling.scheduler.configuration.files import load
+
         return load(Path(settings.scheduler_config))
     if settings.scheduler_document:
         return section(json.loads(settings.scheduler_document), "schedulerConfiguration")
@@ -22,11 +25,15 @@ def scheduler_configuration(settings: ClusterSettings) -> KubeSchedulerConfigura
 
 def section(plain: dict[str, Any], source: str) -> KubeSchedulerConfiguration:
     """Return the configuration of a section, which need not say its kind. Raises ``ConfigurationRefused``."""
+    from podling.scheduler.configuration.files import configuration_of
+    from podling.scheduler.configuration.types import API_VERSION, KIND
+
     return configuration_of({"apiVersion": API_VERSION, "kind": KIND, **plain}, source)
 
 
 def check(configuration: KubeSchedulerConfiguration) -> None:
     """Refuse a configuration whose plugins cannot be used. Raises ``ConfigurationRefused``."""
+    from podling.scheduler.configuration.files import ConfigurationRefused
     from podling.scheduler.plugin_registry import PluginRefused
     from podling.scheduler.profiles import make_profiles
 

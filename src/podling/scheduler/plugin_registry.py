@@ -6,7 +6,7 @@ plugin's, its value the class. It is imported once a configuration names it.
 
 from __future__ import annotations
 
-from importlib.metadata import EntryPoint, entry_points
+from typing import TYPE_CHECKING
 
 from podling.scheduler.binding.default_binder import DefaultBinder
 from podling.scheduler.binding.volume_binder import VolumeBinding
@@ -27,6 +27,9 @@ from podling.scheduler.plugins.scheduling_gates import SchedulingGates
 from podling.scheduler.plugins.taint_toleration import TaintToleration
 from podling.scheduler.plugins.volume_restrictions import VolumeRestrictions
 from podling.scheduler.plugins.volume_zone import VolumeZone
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 GROUP = "podling.scheduler_plugins"
 
@@ -68,11 +71,13 @@ class Registry:
 
     def __init__(self, installed: tuple[EntryPoint, ...] | None = None) -> None:
         self._known: dict[str, type[Plugin]] = {each.name: each for each in KUBERNETES}
-        self._installed = tuple(entry_points(group=GROUP)) if installed is None else installed
+        self._installed = installed
 
     def find(self, name: str) -> type[Plugin] | None:
         """Return a plugin's class; None if there is no such plugin. Raises ``PluginRefused``."""
         if name not in self._known:
+            if self._installed is None:
+                self._installed = _installed()
             found = [each for each in self._installed if each.name == name]
             if not found:
                 return None
@@ -80,6 +85,12 @@ class Registry:
                 raise PluginRefused(f"a plugin named {name} already exists")
             self._known[name] = _loaded(found[0])
         return self._known[name]
+
+
+def _installed() -> tuple[EntryPoint, ...]:
+    from importlib.metadata import entry_points
+
+    return tuple(entry_points(group=GROUP))
 
 
 def _loaded(entry: EntryPoint) -> type[Plugin]:

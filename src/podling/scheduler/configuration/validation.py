@@ -12,6 +12,7 @@ from msgspec import structs
 from podling.machinery import fields, names
 from podling.machinery.durations import seconds_of
 from podling.machinery.fields import FieldError, Path
+from podling.machinery.resource_names import is_extended
 from podling.scheduler.configuration.plugin_args import Args
 from podling.scheduler.configuration.plugin_args_validation import args_errors
 from podling.scheduler.configuration.types import (
@@ -170,12 +171,5 @@ def _resource_name(path: Path, name: str) -> Iterator[FieldError]:
     found = names.qualified_name_errors(name)
     for text in found:
         yield fields.invalid(path, name, text)
-    if not found and not is_extended_resource(name):
+    if not found and not is_extended(name):
         yield fields.invalid(path, name, "is an invalid extended resource name")
-
-
-def is_extended_resource(name: str) -> bool:
-    """Return whether a resource is not one of Kubernetes' own (``IsExtendedResourceName``)."""
-    if "/" not in name or "kubernetes.io/" in name or name.startswith("requests."):
-        return False
-    return not names.qualified_name_errors(f"requests.{name}")

@@ -10,10 +10,10 @@ from collections.abc import Hashable, Iterator, Sequence
 
 import numpy as np
 
+from podling.machinery.resource_names import is_extended
 from podling.scheduler.cache import Cache
 from podling.scheduler.columns import PODS
 from podling.scheduler.configuration.plugin_args import NodeResourcesFitArgs, default_args
-from podling.scheduler.configuration.validation import is_extended_resource
 from podling.scheduler.framework import Aspect, OwnChange, Plugin, PodEvent, Rejected, Scores
 from podling.scheduler.labelcolumns import Rows
 from podling.scheduler.plugins.resource_shares import shares, strategy_of
@@ -51,7 +51,7 @@ class NodeResourcesFit(Plugin):
                 yield name, amount
 
     def _is_ignored(self, name: str) -> bool:
-        if not is_extended_resource(name):
+        if not is_extended(name):
             return False
         return name in self._ignored or name.partition("/")[0] in self._ignored_groups
 
