@@ -113,7 +113,15 @@ class Informer(Generic[T]):
             self._call(handler.on_add, obj)
 
     def add_indexer(self, name: str, indexer: Indexer[T]) -> None:
-        """Add an index, also over what is held already; the same name again replaces it."""
+        """Add an index, also over what is held already; without effect for one that it has.
+
+        Raises ``ValueError`` for another index of the same name: informers are shared.
+        """
+        known = self._indexers.get(name)
+        if known == indexer:
+            return
+        if known is not None:
+            raise ValueError(f"indexer conflict: {name}")
         self._indexers[name] = indexer
         self._indexes[name] = {}
         for obj in self._objects.values():

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
+import pytest
 from msgspec import structs
 
 from podling.api.core_v1 import ConfigMap
@@ -103,6 +104,19 @@ async def test_indexes_follow_the_objects(cluster: ControlPlane) -> None:
         assert informer.by_index("app", "none") == ()
         informer.add_indexer("first", lambda obj: [(obj.metadata.name or "")[0]])
         assert len(informer.by_index("first", "c")) == 1
+
+
+def by_namespace(obj: ConfigMap) -> list[str]:
+    return [obj.metadata.namespace or ""]
+
+
+async def test_index_keeps_its_name_from_another_one(cluster: ControlPlane) -> None:
+    """Components share informers: a second index of one name would hide the first from its users."""
+    informer = Informer(cluster.client, ConfigMap)
+    informer.add_indexer("place", by_namespace)
+    informer.add_indexer("place", by_namespace)
+    with pytest.raises(ValueError, match="indexer conflict: place"):
+        informer.add_indexer("place", lambda obj: [obj.metadata.name or ""])
 
 
 async def test_late_handler_receives_held_objects(cluster: ControlPlane) -> None:

@@ -83,7 +83,7 @@ class MirrorPods:
         self._running = running
         self._node = node
         self._changed = asyncio.Event()
-        pods.add_indexer(MIRRORS, lambda pod: (MIRRORS,) if is_mirror(pod) else ())
+        pods.add_indexer(MIRRORS, _mirrors)
         pods.add_handler(self._saw, lambda _, new: self._saw(new), self._saw)
 
     def changed(self) -> None:
@@ -145,3 +145,7 @@ class MirrorPods:
 def _is_wanted(pod: Pod, wanted: Mapping[Key, Pod]) -> bool:
     found = wanted.get(key_of(pod))
     return found is not None and found.metadata.uid == pod.metadata.uid
+
+
+def _mirrors(pod: Pod) -> tuple[str, ...]:
+    return (MIRRORS,) if is_mirror(pod) else ()

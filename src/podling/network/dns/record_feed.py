@@ -39,7 +39,7 @@ class RecordFeed:
         self.slices: Informer[SliceRecords] = Informer(client, kind, transform=slice_records)
         """Not shared: other components hold other parts of these objects."""
         self._namespaces: Informer[Namespace] = informers.informer(Namespace)
-        self.slices.add_indexer(_BY_SERVICE, lambda found: _services_of(found))
+        self.slices.add_indexer(_BY_SERVICE, _services_of)
         self._changed: dict[Key, None] = {}
         self._namespaces_changed = False
         self._wake = asyncio.Event()
