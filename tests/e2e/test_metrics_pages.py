@@ -24,6 +24,7 @@ NAMES_OF_KUBERNETES = (
     "container_memory_failcnt",
     "kubelet_evictions",
     "kubelet_pod_resize_duration_milliseconds",
+    "node_ipam_controller_",
 )
 """Names that upstream chose before there were conventions."""
 

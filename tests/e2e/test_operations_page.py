@@ -191,7 +191,6 @@ def assert_monitored(site: Site) -> None:
         "scheduler_pending_pods",
         "kubelet_running_pods",
         "container_cpu_usage_seconds_total",
-        "prober_probe_total",
         "resource_scrape_error",
     ):
         assert f"# TYPE {metric} " in site.output

@@ -101,7 +101,7 @@ class Quota(Plugin):
 def installed(monkeypatch: pytest.MonkeyPatch) -> None:
     """A package with the plugin is installed."""
     found = EntryPoint("Quota", f"{__name__}:Quota", plugin_registry.GROUP)
-    monkeypatch.setattr(plugin_registry, "entry_points", lambda group: (found,))
+    monkeypatch.setattr(plugin_registry, "_installed", lambda: (found,))
 
 
 QUOTA = {

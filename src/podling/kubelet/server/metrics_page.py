@@ -22,7 +22,7 @@ class Page:
         """Add a sample; ``labels`` are written between the braces, ``suffix`` after the family's name."""
         braces = f"{{{labels}}}" if labels else ""
         moment = f" {int(at.timestamp() * 1000)}" if at is not None else ""
-        self._families[name].append(f"{name}{suffix}{braces} {number:.10g}{moment}")
+        self._families[name].append(f"{name}{suffix}{braces} {number:.15g}{moment}")
 
     def text(self) -> str:
         lines: list[str] = []
