@@ -190,7 +190,8 @@ def test_figures_are_served_to_pods(dns_cluster: RealCluster) -> None:
 
 def dropped(cluster: RealCluster) -> float:
     """Return how many questions beyond the limit of one client were dropped."""
-    url = "http://kube-dns.kube-system:9153/metrics"
+    server = json.loads(cluster.kubectl("get", "service", "kube-dns", "-n", "kube-system", "-o", "json"))
+    url = f"http://{server['spec']['clusterIP']}:9153/metrics"
     page = cluster.kubectl("exec", "busybox", "--", "wget", "-qO-", url)
     name = 'podling_dns_dropped_packets_total{reason="flood"} '
     return sum(float(line.removeprefix(name)) for line in page.splitlines() if line.startswith(name))

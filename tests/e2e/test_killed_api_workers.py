@@ -171,11 +171,27 @@ def test_api_processes_are_killed_at_random(cluster: RealCluster) -> None:
         print(json.dumps(dict(writer.results)))
 
 
+def stop_writer(parts: Parts, connection: Connection) -> int:
+    """Stop the writer at a moment at which its workers have all that it wrote; return its process.
+
+    At another moment no worker may answer: it does not know the newest revision.
+    """
+    for _ in range(5):
+        pid = parts.signal("api", signal.SIGSTOP)
+        try:
+            connection.request("GET", f"{MAPS}/before")
+        except TimeoutError:
+            os.kill(pid, signal.SIGCONT)
+        else:
+            return pid
+    raise AssertionError("the workers are always behind their writer")
+
+
 def test_stopped_writer_is_named_by_workers_and_reads_go_on(cluster: RealCluster) -> None:
     parts = Parts(cluster)
     connection = Connection(cluster.kubeconfig, cluster.token)
     connection.request("POST", MAPS, {"metadata": {"name": "before"}})
-    pid = parts.signal("api", signal.SIGSTOP)
+    pid = stop_writer(parts, connection)
     try:
         assert connection.request("GET", f"{MAPS}/before")[0] == 200
         assert connection.request("GET", f"{MAPS}?resourceVersion=0")[0] == 200

@@ -71,7 +71,11 @@ class ServerConnection(web.RequestHandler):
         TLS has a time-out of its own for that.
         """
         transport = self.transport
-        plain = transport is not None and transport.get_extra_info("sslcontext") is None
+        plain = (
+            transport is not None
+            and not transport.is_closing()  # asyncio's TLS has forgotten all about such a one
+            and transport.get_extra_info("sslcontext") is None
+        )
         await super().shutdown(timeout)
         if plain and transport is not None and transport.get_write_buffer_size():
             transport.abort()
