@@ -1,6 +1,6 @@
 """Lifecycle states and hooks of pods. Pure.
 
-Upstream: ``pkg/util/lifecycle``, ``pkg/util/podreadiness``, ``pkg/util/revision``.
+Upstream: ``refreshPodState`` of workloads; ``lifecycle``, ``podreadiness`` and ``revision`` in ``pkg/util``.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ import msgspec
 from msgspec import structs
 
 from podling.api.core_v1 import Pod, PodCondition
-from podling.machinery.conditions import find
+from podling.machinery.conditions import find, is_true
 from podling_kruise.common_types import Lifecycle, LifecycleHook
-from podling_kruise.inplace.completion import with_gate
+from podling_kruise.inplace.completion import DONE, has_condition, with_gate
 from podling_kruise.inplace.pod_plan import has_readiness_gate
 from podling_kruise.inplace.update_state import time_text
 from podling_kruise.names import (
@@ -26,6 +26,7 @@ from podling_kruise.names import (
     REVISION_HASH,
     SHORT_HASH,
     TEMPLATE_HASH,
+    UPDATE_GRACE,
 )
 
 PREPARING_NORMAL, NORMAL = "PreparingNormal", "Normal"
@@ -80,6 +81,38 @@ def state_patch(state: str, now: datetime, hook: LifecycleHook | None = None) ->
     """Return the merge patch that brings a pod into a state, with the labels of ``hook``."""
     labels = {LIFECYCLE_STATE: state, **(hook.labels_handler if hook is not None else {})}
     return {"metadata": {"labels": labels, "annotations": {LIFECYCLE_TIMESTAMP: time_text(now)}}}
+
+
+def refreshed_state(pod: Pod, lifecycle: Lifecycle | None, of_update: bool, *, is_done: bool) -> str:
+    """Return the state that follows the pod's own; empty if it stays.
+
+    Args:
+        of_update: the pod is of the update revision.
+        is_done: its update in place is complete.
+    """
+    hook = lifecycle.in_place_update if lifecycle is not None else None
+    after = UPDATED if lifecycle is not None and not has_whole_hook(hook, pod) else NORMAL
+    match state_of(pod):
+        case "PreparingNormal":
+            before = lifecycle.pre_normal if lifecycle is not None else None
+            scheduled = is_true(pod.status.conditions, "PodScheduled")
+            return NORMAL if (scheduled if before is None else has_whole_hook(before, pod)) else ""
+        case "PreparingUpdate" if of_update:
+            return after
+        case "Updating" if is_done:
+            return after
+        case "Updated" if hook is None or has_whole_hook(hook, pod):
+            return NORMAL
+    return ""
+
+
+def is_quiet(pod: Pod) -> bool:
+    """Return whether the pod is in no state, and at no step of an update, that can be brought forward."""
+    return (
+        state_of(pod) in ("", NORMAL)
+        and UPDATE_GRACE not in pod.metadata.annotations
+        and (not has_readiness_gate(pod) or has_condition(pod, DONE))
+    )
 
 
 # Revisions

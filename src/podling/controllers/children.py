@@ -14,10 +14,11 @@ Three parts that every controller of owned objects needs:
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from msgspec import to_builtins
 
+from podling.api.meta_v1 import LabelSelector as Selection
 from podling.client.base import ApiObject, Client, Key, key_of
 from podling.client.informer import Informer, revision_number
 from podling.client.workqueue import WorkQueue
@@ -30,10 +31,6 @@ from podling.controllers.owner_references import (
 from podling.machinery.errors import ApiError, is_not_found
 from podling.machinery.scheme import resource_of
 from podling.machinery.selectors import LabelSelector, readable_selector
-
-if TYPE_CHECKING:
-    from podling.api.apps_v1 import DaemonSet, Deployment, ReplicaSet, StatefulSet
-    from podling.api.batch_v1 import Job
 
 O = TypeVar("O", bound=ApiObject)  # noqa: E741 owner
 C = TypeVar("C", bound=ApiObject)
@@ -52,7 +49,19 @@ def namespace_index(obj: ApiObject) -> Iterable[str]:
     return (obj.metadata.namespace or "",)
 
 
-def child_selector(owner: DaemonSet | Deployment | Job | ReplicaSet | StatefulSet) -> LabelSelector | None:
+class SelectingSpec(Protocol):
+    @property
+    def selector(self) -> Selection | None: ...
+
+
+class SelectingOwner(Protocol):
+    """An owner that selects its children by labels."""
+
+    @property
+    def spec(self) -> SelectingSpec: ...
+
+
+def child_selector(owner: SelectingOwner) -> LabelSelector | None:
     """Return the labels that an owner's children carry; None where that cannot be read, or would be all."""
     selector = readable_selector(owner.spec.selector)
     return None if selector is None or selector.empty else selector

@@ -1,6 +1,6 @@
-"""The pods to update next, and the lifecycle states that follow one another. Pure.
+"""The pods to update next. Pure.
 
-Upstream: ``SortUpdateIndexes``, ``limitUpdateIndexes`` and ``refreshPodState`` of ``cloneset_update.go``, and
+Upstream: ``SortUpdateIndexes`` and ``limitUpdateIndexes`` of ``cloneset_update.go``, and
 ``ActivePods`` of Kubernetes' ``controller_utils.go``.
 """
 
@@ -10,23 +10,12 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from podling.api.core_v1 import Pod
-from podling.machinery.conditions import is_true
 from podling.machinery.pods import is_ready
 from podling_kruise.cloneset.removal_ranking import PHASES, compare_histories
 from podling_kruise.cloneset.scale_plan import Differences, is_pod_available
 from podling_kruise.cloneset.types import CloneSetSpec, RollingUpdate
-from podling_kruise.common_types import Lifecycle
-from podling_kruise.inplace.completion import DONE, has_condition
-from podling_kruise.inplace.pod_plan import has_readiness_gate
-from podling_kruise.lifecycle import (
-    NORMAL,
-    PREPARING_UPDATE,
-    UPDATED,
-    has_whole_hook,
-    is_of_revision,
-    state_of,
-)
-from podling_kruise.names import TEMPLATE_HASH, UPDATE_GRACE
+from podling_kruise.lifecycle import NORMAL, PREPARING_UPDATE, is_of_revision, is_quiet, state_of
+from podling_kruise.names import TEMPLATE_HASH
 from podling_kruise.update_ranking import by_priority, scattered
 
 
@@ -74,34 +63,6 @@ def limited(
     return list(chosen[:count])
 
 
-def refreshed_state(pod: Pod, lifecycle: Lifecycle | None, of_update: bool, *, is_done: bool) -> str:
-    """Return the state that follows the pod's own; empty if it stays.
-
-    Args:
-        of_update: the pod is of the update revision.
-        is_done: its update in place is complete.
-    """
-    hook = lifecycle.in_place_update if lifecycle is not None else None
-    after = UPDATED if lifecycle is not None and not has_whole_hook(hook, pod) else NORMAL
-    match state_of(pod):
-        case "PreparingNormal":
-            before = lifecycle.pre_normal if lifecycle is not None else None
-            scheduled = is_true(pod.status.conditions, "PodScheduled")
-            return NORMAL if (scheduled if before is None else has_whole_hook(before, pod)) else ""
-        case "PreparingUpdate" if of_update:
-            return after
-        case "Updating" if is_done:
-            return after
-        case "Updated" if hook is None or has_whole_hook(hook, pod):
-            return NORMAL
-    return ""
-
-
 def is_at_rest(pod: Pod) -> bool:
     """Return whether a look at the pod can bring nothing forward: nearly all pods, nearly always."""
-    return (
-        state_of(pod) == NORMAL
-        and TEMPLATE_HASH in pod.metadata.labels
-        and UPDATE_GRACE not in pod.metadata.annotations
-        and (not has_readiness_gate(pod) or has_condition(pod, DONE))
-    )
+    return TEMPLATE_HASH in pod.metadata.labels and state_of(pod) == NORMAL and is_quiet(pod)

@@ -38,12 +38,13 @@ from podling_kruise.inplace.update_state import (
     time_text,
     update_state,
 )
-from podling_kruise.lifecycle import is_of_revision, with_revision
+from podling_kruise.lifecycle import is_of_revision
 from podling_kruise.names import UPDATE_GRACE, UPDATE_STATE
 
 TRIES = 5
 
 Change = Callable[[Pod], Pod]
+Marked = Callable[[Pod, str], Pod]
 
 
 class Refreshed(Struct, frozen=True):
@@ -54,11 +55,11 @@ class Refreshed(Struct, frozen=True):
 
 
 class PodUpdates:
-    """Updates pods in place. ``gates`` are the feature gates."""
+    """Updates pods in place. ``marked`` returns a pod with the labels of a revision."""
 
-    def __init__(self, client: Client, gates: Mapping[str, bool]) -> None:
+    def __init__(self, client: Client, marked: Marked) -> None:
         self._client = client
-        self._gates = gates
+        self._marked = marked
 
     async def start(self, pod: Pod, spec: UpdateSpec, change: Change, now: datetime) -> Pod:
         """Close the readiness gate, then write the first step, or the record of the grace period.
@@ -97,7 +98,7 @@ class PodUpdates:
             update_images=bool(spec.container_images),
             update_resources=bool(spec.container_resources),
         )
-        changed = change(with_revision(pod, spec.revision, self._gates))
+        changed = change(self._marked(pod, spec.revision))
         if spec.grace_seconds <= 0:
             step = next_step(annotated(changed, {UPDATE_GRACE: None}), spec, state, now)
             return await self._write(pod, step)

@@ -1,4 +1,4 @@
-"""Lifecycle states, hooks and the readiness gate with several writers."""
+"""Lifecycle states, hooks and the gate. Cases: ``TestRefreshPodState`` of ``cloneset_update_test.go``."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from podling.api.core_v1 import Pod, PodCondition
+from podling.api.core_v1 import Pod, PodCondition, PodStatus
+from podling.api.meta_v1 import ObjectMeta
 from podling.machinery.conditions import find
-from podling_kruise.common_types import LifecycleHook
+from podling_kruise.common_types import Lifecycle, LifecycleHook
 from podling_kruise.lifecycle import (
     PREPARING_DELETE,
     PREPARING_UPDATE,
@@ -18,10 +19,18 @@ from podling_kruise.lifecycle import (
     has_whole_hook,
     is_hooked,
     is_of_revision,
+    refreshed_state,
     with_readiness_of,
     with_revision,
 )
-from podling_kruise.names import FEATURE_GATES, KRUISE_POD_READY, REVISION_HASH, SHORT_HASH, TEMPLATE_HASH
+from podling_kruise.names import (
+    FEATURE_GATES,
+    KRUISE_POD_READY,
+    LIFECYCLE_STATE,
+    REVISION_HASH,
+    SHORT_HASH,
+    TEMPLATE_HASH,
+)
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 HOOK = LifecycleHook(labels_handler={"a": "1"}, finalizers_handler=("f",))
@@ -82,3 +91,39 @@ def test_gate_opens_when_its_last_writer_has_gone() -> None:
 def test_pod_without_the_gate_stays_as_it_is() -> None:
     found = pod(gated=False)
     assert with_readiness_of(found, PREPARING_UPDATE, NOW) is found
+
+
+HOLD = LifecycleHook(labels_handler={"hold": "1"})
+HELD = Lifecycle(in_place_update=HOLD, pre_normal=HOLD)
+
+
+def in_state(state: str, *, scheduled: bool = True, **labels: str) -> Pod:
+    conditions = (PodCondition(type="PodScheduled", status="True"),) if scheduled else ()
+    made = ObjectMeta(labels={LIFECYCLE_STATE: state, **labels})
+    return Pod(metadata=made, status=PodStatus(phase="Running", conditions=conditions))
+
+
+@pytest.mark.parametrize(
+    ("found", "lifecycle", "of_update", "is_done", "state"),
+    [
+        (in_state("PreparingNormal"), None, True, True, "Normal"),
+        (in_state("PreparingNormal", scheduled=False), None, True, True, ""),
+        (in_state("PreparingNormal"), HELD, True, True, ""),
+        (in_state("PreparingNormal", hold="1"), HELD, True, True, "Normal"),
+        (in_state("PreparingUpdate"), None, True, True, "Normal"),
+        (in_state("PreparingUpdate"), HELD, True, True, "Updated"),
+        (in_state("PreparingUpdate"), None, False, True, ""),
+        (in_state("Updating"), None, True, False, ""),
+        (in_state("Updating"), None, True, True, "Normal"),
+        (in_state("Updating"), HELD, True, True, "Updated"),
+        (in_state("Updated"), HELD, True, True, ""),
+        (in_state("Updated", hold="1"), HELD, True, True, "Normal"),
+        (in_state("Updated"), None, True, True, "Normal"),
+        (in_state("Normal"), None, True, True, ""),
+        (in_state("PreparingDelete"), None, True, True, ""),
+    ],
+)
+def test_state_that_follows(
+    found: Pod, lifecycle: Lifecycle | None, of_update: bool, is_done: bool, state: str
+) -> None:
+    assert refreshed_state(found, lifecycle, of_update, is_done=is_done) == state

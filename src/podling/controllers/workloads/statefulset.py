@@ -7,15 +7,14 @@ revisions. Upstream: ``pkg/controller/statefulset``.
 
 from __future__ import annotations
 
-from functools import partial
-from typing import ClassVar, assert_never
+from typing import ClassVar
 
 from msgspec import structs
 
 from podling import clock
 from podling.api.apps_v1 import ControllerRevision, StatefulSet, StatefulSetStatus
 from podling.api.core_v1 import PersistentVolumeClaim, Pod
-from podling.client.base import Key, Unreachable, key_of
+from podling.client.base import Key, key_of
 from podling.client.runner import AwaitChange, RequeueAfter
 from podling.controllers.base import Controller, ControllerContext
 from podling.controllers.children import BY_NAMESPACE, Children, child_selector, namespace_index
@@ -24,12 +23,9 @@ from podling.controllers.refusals import is_namespace_terminating
 from podling.controllers.status_writes import write_status
 from podling.controllers.workloads import revisions as history
 from podling.controllers.workloads import statefulset_rules as rules
-from podling.controllers.workloads.pod_control import slow_start
-from podling.controllers.workloads.statefulset_claim_rules import are_owners_right
-from podling.controllers.workloads.statefulset_claims import ClaimsFailed, ensure_claims, update_owners
-from podling.controllers.workloads.statefulset_plan import Create, Delete, Repair, Step, UpdateClaims, plan
+from podling.controllers.workloads.statefulset_plan import plan
+from podling.controllers.workloads.statefulset_pods import SetPods
 from podling.controllers.workloads.statefulset_rules import View
-from podling.machinery.errors import ApiError, is_already_exists, is_conflict, is_not_found
 
 
 class StatefulSetController(Controller):
@@ -47,6 +43,7 @@ class StatefulSetController(Controller):
         )
         self._revisions = Children(context.client, self._sets, revisions, self.queue, child_selector)
         self._keeper = history.RevisionKeeper(context.client, self._revisions, history.HASH)
+        self._writes = SetPods(context.client, self._recorder, self._pods)
         self._claims = context.informers.informer(PersistentVolumeClaim)
         self._claims.add_indexer(BY_NAMESPACE, namespace_index)
         self._claims.add_handler(on_delete=self._claim_gone)
@@ -68,7 +65,7 @@ class StatefulSetController(Controller):
         view, collisions = await self._view(stateful, pods, revisions)
         failure = None
         if stateful.metadata.deletion_timestamp is None:
-            failure = await self._carry_out(view)
+            failure = await self._writes.carry_out(view, plan(view))
         await self._write(stateful, rules.status_of(view, collisions))
         await self._forget_history(view, revisions)
         if failure is not None and not is_namespace_terminating(failure):
@@ -95,83 +92,6 @@ class StatefulSetController(Controller):
             return {}
         found = self._claims.by_index(BY_NAMESPACE, stateful.metadata.namespace or "")
         return {each.metadata.name or "": each for each in found}
-
-    async def _carry_out(self, view: View) -> Exception | None:
-        """Do what the plan says until something fails; returns the first failure."""
-        for step in plan(view):
-            failure = await slow_start(len(step), partial(self._act, view, step))
-            if failure is not None:
-                return failure
-        return None
-
-    async def _act(self, view: View, step: Step, number: int) -> None:
-        stateful, action = view.stateful, step[number]
-        match action:
-            case Create(ordinal=ordinal, revision=revision):
-                await self._create(view, ordinal, revision)
-            case Delete(pod=pod):
-                await self._delete(stateful, pod)
-            case Repair(pod=pod, ordinal=ordinal):
-                await self._repair(view, pod, ordinal)
-            case UpdateClaims(pod=pod, ordinal=ordinal):
-                if pod.status.phase == "Pending" and ordinal in view.wanted:
-                    await ensure_claims(
-                        self.client, self._recorder, stateful, pod.metadata.name or "", ordinal
-                    )
-                await update_owners(self.client, self._recorder, view, pod, ordinal)
-            case _:
-                assert_never(action)
-
-    async def _create(self, view: View, ordinal: int, revision: ControllerRevision) -> None:
-        stateful = view.stateful
-        pod = rules.member(stateful, history.template_of(revision), revision.metadata.name or "", ordinal)
-        name = pod.metadata.name or ""
-        what = f"create Pod {name} in StatefulSet {stateful.metadata.name}"
-        try:
-            await ensure_claims(self.client, self._recorder, stateful, name, ordinal)
-            created = await self.client.create(pod)
-        except (ApiError, Unreachable, ClaimsFailed) as error:
-            if not is_namespace_terminating(error) and not is_already_exists(error):
-                self._recorder.event(stateful, "Warning", "FailedCreate", f"{what} failed error: {error}")
-            raise
-        self._pods.wrote(key_of(stateful), created)
-        if not are_owners_right(view, created, ordinal):
-            await update_owners(self.client, self._recorder, view, created, ordinal)
-        self._recorder.event(stateful, "Normal", "SuccessfulCreate", f"{what} successful")
-
-    async def _delete(self, stateful: StatefulSet, pod: Pod) -> None:
-        name = pod.metadata.name or ""
-        what = f"delete Pod {name} in StatefulSet {stateful.metadata.name}"
-        try:
-            await self.client.delete(Pod, name, pod.metadata.namespace, uid=pod.metadata.uid or "")
-        except (ApiError, Unreachable) as error:
-            if is_not_found(error):
-                return
-            self._recorder.event(stateful, "Warning", "FailedDelete", f"{what} failed error: {error}")
-            raise
-        self._pods.deleted(key_of(stateful), pod)
-        self._recorder.event(stateful, "Normal", "SuccessfulDelete", f"{what} successful")
-
-    async def _repair(self, view: View, pod: Pod, ordinal: int) -> None:
-        """Restore what belongs to the pod's ordinal.
-
-        Volumes of a pod cannot change: for one that was adopted without its claims the event says so.
-        """
-        stateful, name = view.stateful, pod.metadata.name or ""
-        what = f"update Pod {name} in StatefulSet {stateful.metadata.name}"
-        try:
-            if not rules.has_storage(stateful, pod, ordinal):
-                await ensure_claims(self.client, self._recorder, stateful, name, ordinal)
-            if not are_owners_right(view, pod, ordinal):
-                await update_owners(self.client, self._recorder, view, pod, ordinal)
-            changed = rules.repaired(stateful, pod, ordinal)
-            if changed != pod:
-                self._pods.wrote(key_of(stateful), await self.client.update(changed))
-        except (ApiError, Unreachable, ClaimsFailed) as error:
-            if not is_conflict(error):
-                self._recorder.event(stateful, "Warning", "FailedUpdate", f"{what} failed error: {error}")
-            raise
-        self._recorder.event(stateful, "Normal", "SuccessfulUpdate", f"{what} successful")
 
     async def _write(self, stateful: StatefulSet, status: StatefulSetStatus) -> None:
         if status != stateful.status:

@@ -8,18 +8,18 @@ reference, and the garbage collector does the rest. Upstream: ``stateful_set_uti
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 from msgspec import structs
 
-from podling.api.apps_v1 import StatefulSet
 from podling.api.core_v1 import PersistentVolumeClaim, Pod
 from podling.api.meta_v1 import OwnerReference
 from podling.client.base import ApiObject
 from podling.controllers.owner_references import controller_reference
-from podling.controllers.workloads.statefulset_rules import View, claim_name
+from podling.controllers.workloads.statefulset_rules import SetView, StatefulOwner, claim_name
 
 
-def claims_of(stateful: StatefulSet, ordinal: int) -> list[PersistentVolumeClaim]:
+def claims_of(stateful: StatefulOwner, ordinal: int) -> list[PersistentVolumeClaim]:
     """Return the claims of the pod with this ordinal, as the set's templates describe them."""
     found = []
     for template in stateful.spec.volume_claim_templates:
@@ -34,31 +34,31 @@ def claims_of(stateful: StatefulSet, ordinal: int) -> list[PersistentVolumeClaim
     return found
 
 
-def goes_with_set(stateful: StatefulSet) -> bool:
+def goes_with_set(stateful: StatefulOwner) -> bool:
     policy = stateful.spec.persistent_volume_claim_retention_policy
     return policy is not None and policy.when_deleted == "Delete"
 
 
-def goes_with_pod(stateful: StatefulSet) -> bool:
+def goes_with_pod(stateful: StatefulOwner) -> bool:
     policy = stateful.spec.persistent_volume_claim_retention_policy
     return policy is not None and policy.when_scaled == "Delete"
 
 
-def claim_names(stateful: StatefulSet, ordinal: int) -> Iterable[str]:
+def claim_names(stateful: StatefulOwner, ordinal: int) -> Iterable[str]:
     templates = stateful.spec.volume_claim_templates
     return (claim_name(each.metadata.name or "", stateful, ordinal) for each in templates)
 
 
-def _present(view: View, ordinal: int) -> Iterable[PersistentVolumeClaim]:
+def _present(view: SetView[Any], ordinal: int) -> Iterable[PersistentVolumeClaim]:
     found = map(view.claims.get, claim_names(view.stateful, ordinal))
     return (claim for claim in found if claim is not None)
 
 
-def are_claims_missing(view: View, ordinal: int) -> bool:
+def are_claims_missing(view: SetView[Any], ordinal: int) -> bool:
     return any(name not in view.claims for name in claim_names(view.stateful, ordinal))
 
 
-def are_claims_stale(view: View, ordinal: int) -> bool:
+def are_claims_stale(view: SetView[Any], ordinal: int) -> bool:
     """Return whether a claim belongs to an earlier pod of this ordinal, and will go with it."""
     if not goes_with_pod(view.stateful):
         return False
@@ -67,7 +67,7 @@ def are_claims_stale(view: View, ordinal: int) -> bool:
     return any((ref.api_version, ref.kind, ref.name) == ("v1", "Pod", name) for ref in owners)
 
 
-def are_owners_right(view: View, pod: Pod, ordinal: int) -> bool:
+def are_owners_right(view: SetView[Any], pod: Pod, ordinal: int) -> bool:
     """Return whether the pod's claims have the owners that the retention policy says."""
     scaled_away = ordinal not in view.wanted
     return all(
@@ -76,7 +76,7 @@ def are_owners_right(view: View, pod: Pod, ordinal: int) -> bool:
     )
 
 
-def owner_of_claims(stateful: StatefulSet, pod: Pod, *, scaled_away: bool) -> ApiObject | None:
+def owner_of_claims(stateful: StatefulOwner, pod: Pod, *, scaled_away: bool) -> ApiObject | None:
     """Return the object that takes the pod's claims along; None if they outlive both."""
     if goes_with_pod(stateful) and scaled_away:
         return pod
@@ -84,7 +84,7 @@ def owner_of_claims(stateful: StatefulSet, pod: Pod, *, scaled_away: bool) -> Ap
 
 
 def is_owner_current(
-    claim: PersistentVolumeClaim, stateful: StatefulSet, pod: Pod, *, scaled_away: bool
+    claim: PersistentVolumeClaim, stateful: StatefulOwner, pod: Pod, *, scaled_away: bool
 ) -> bool:
     """Return whether a claim needs no change of its owners.
 
@@ -101,7 +101,7 @@ def is_owner_current(
 
 
 def owners_with(
-    claim: PersistentVolumeClaim, stateful: StatefulSet, pod: Pod, *, scaled_away: bool
+    claim: PersistentVolumeClaim, stateful: StatefulOwner, pod: Pod, *, scaled_away: bool
 ) -> tuple[OwnerReference, ...]:
     """Return the owner references that a claim should have.
 
@@ -136,13 +136,13 @@ def has_stale_owner(claim: PersistentVolumeClaim, owner: ApiObject) -> bool:
     return named is not None and named.uid != owner.metadata.uid
 
 
-def has_plain_owner(claim: PersistentVolumeClaim, stateful: StatefulSet, pod: Pod) -> bool:
+def has_plain_owner(claim: PersistentVolumeClaim, stateful: StatefulOwner, pod: Pod) -> bool:
     """Return whether the set or the pod owns the claim without being its controller."""
     ours = (stateful.metadata.uid, pod.metadata.uid)
     return any(ref.uid in ours and not ref.controller for ref in claim.metadata.owner_references)
 
 
-def has_other_controller(claim: PersistentVolumeClaim, stateful: StatefulSet, pod: Pod) -> bool:
+def has_other_controller(claim: PersistentVolumeClaim, stateful: StatefulOwner, pod: Pod) -> bool:
     """Return whether something else manages the claim, against the set's retention policy."""
     if not (goes_with_pod(stateful) or goes_with_set(stateful)):
         return False

@@ -5,9 +5,10 @@ Upstream: ``stateful_pod_control.go``.
 
 from __future__ import annotations
 
+from typing import Any
+
 from msgspec import to_builtins
 
-from podling.api.apps_v1 import StatefulSet
 from podling.api.core_v1 import PersistentVolumeClaim, Pod
 from podling.api.meta_v1 import OwnerReference
 from podling.client.base import Client, Unreachable
@@ -20,7 +21,7 @@ from podling.controllers.workloads.statefulset_claim_rules import (
     is_owner_current,
     owners_with,
 )
-from podling.controllers.workloads.statefulset_rules import View
+from podling.controllers.workloads.statefulset_rules import SetView, StatefulOwner
 from podling.machinery.errors import ApiError, is_already_exists, is_not_found, unless_gone
 
 
@@ -29,7 +30,7 @@ class ClaimsFailed(Exception):
 
 
 async def ensure_claims(
-    client: Client, recorder: EventRecorder, stateful: StatefulSet, pod: str, ordinal: int
+    client: Client, recorder: EventRecorder, stateful: StatefulOwner, pod: str, ordinal: int
 ) -> None:
     """Create the claims that the pod needs and that do not exist.
 
@@ -44,7 +45,7 @@ async def ensure_claims(
 
 
 async def _ensure_claim(
-    client: Client, recorder: EventRecorder, stateful: StatefulSet, pod: str, claim: PersistentVolumeClaim
+    client: Client, recorder: EventRecorder, stateful: StatefulOwner, pod: str, claim: PersistentVolumeClaim
 ) -> str:
     """Create one claim if it does not exist; returns why that failed, or an empty text."""
     name, inside = claim.metadata.name or "", f"in StatefulSet {stateful.metadata.name}"
@@ -75,7 +76,9 @@ async def _held(client: Client, claim: PersistentVolumeClaim) -> PersistentVolum
         raise
 
 
-async def update_owners(client: Client, recorder: EventRecorder, view: View, pod: Pod, ordinal: int) -> None:
+async def update_owners(
+    client: Client, recorder: EventRecorder, view: SetView[Any], pod: Pod, ordinal: int
+) -> None:
     """Give the pod's claims the owners that the retention policy says."""
     stateful, scaled_away = view.stateful, ordinal not in view.wanted
     for name in claim_names(stateful, ordinal):

@@ -11,8 +11,10 @@ Upstream: ``stateful_set_control.go`` in ``pkg/controller/statefulset``.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import islice
+from typing import Any
 
 from msgspec import Struct
 
@@ -25,11 +27,13 @@ from podling.controllers.workloads.statefulset_claim_rules import (
     are_owners_right,
 )
 from podling.controllers.workloads.statefulset_rules import (
+    SetView,
     View,
     has_identity,
     has_storage,
     is_parallel,
     is_terminating,
+    ordinals,
     replicas_of,
     revision_of,
 )
@@ -65,27 +69,46 @@ Action = Create | Delete | Repair | UpdateClaims
 Step = list[Action]
 
 
+RevisionFor = Callable[[int], ControllerRevision]
+"""Chooses the revision of a new member by its ordinal."""
+
+
 def plan(view: View) -> list[Step]:
     """Return what to do now. A step begins when all of the step before has succeeded."""
-    living, settled = _parallel(view) if is_parallel(view.stateful) else _ordered(view)
-    if not settled:
-        return [living]
-    retained = islice(_claims_to_retain(view), BURST)
-    removals, settled = _condemned(view)
-    steps = [living, list(retained), removals]
+    steps, settled = membership(view, partial(_revision_for, view))
     if settled and view.stateful.spec.update_strategy.type != "OnDelete":
         steps.append(_updates(view))
     return steps
 
 
-def _ordered(view: View) -> tuple[Step, bool]:
+def membership(
+    view: SetView[Any], revision_for: RevisionFor, unavailable_max: int | None = None
+) -> tuple[list[Step], bool]:
+    """Return the creations, repairs and deletions, and whether updates may go on after them.
+
+    Args:
+        unavailable_max: with ``Parallel``, pods are created in the order of their ordinals until so many are
+            unavailable.
+    """
+    if is_parallel(view.stateful):
+        living, settled = _parallel(view, revision_for, unavailable_max), True
+    else:
+        living, settled = _ordered(view, revision_for)
+    if not settled:
+        return [living], False
+    retained = islice(_claims_to_retain(view), BURST)
+    removals, settled = _condemned(view)
+    return [living, list(retained), removals], settled
+
+
+def _ordered(view: SetView[Any], revision_for: RevisionFor) -> tuple[Step, bool]:
     """Return the actions up to the first member that is missing or not well, and whether there is none."""
     step: Step = []
     for ordinal in view.wanted:
         pod = view.members.get(ordinal)
         if pod is None:
             if not are_claims_stale(view, ordinal):
-                step.append(Create(ordinal, _revision_for(view, ordinal)))
+                step.append(Create(ordinal, revision_for(ordinal)))
             return step, False
         if _has_ended(pod):
             return step if is_terminating(pod) else [*step, Delete(pod)], False
@@ -97,7 +120,7 @@ def _ordered(view: View) -> tuple[Step, bool]:
     return step, True
 
 
-def _parallel(view: View) -> tuple[Step, bool]:
+def _parallel(view: SetView[Any], revision_for: RevisionFor, unavailable_max: int | None) -> Step:
     repairs: Step = []
     for ordinal, pod in view.members.items():
         if _has_ended(pod):
@@ -107,28 +130,43 @@ def _parallel(view: View) -> tuple[Step, bool]:
             repairs.append(UpdateClaims(pod, ordinal))
         else:
             repairs += _repairs(view, pod, ordinal)
-    missing = (each for each in view.wanted if each not in view.members and not are_claims_stale(view, each))
-    creations = (Create(each, _revision_for(view, each)) for each in islice(missing, BURST))
-    return [*repairs[:BURST], *creations], True
+    creations = islice(_creations(view, revision_for, unavailable_max), BURST)
+    return [*repairs[:BURST], *creations]
+
+
+def _creations(
+    view: SetView[Any], revision_for: RevisionFor, unavailable_max: int | None
+) -> Iterator[Action]:
+    """Yield the missing members, the lowest first, until too many up to there are unavailable."""
+    unavailable = 0
+    for ordinal in view.wanted:
+        if unavailable_max is not None and unavailable >= unavailable_max:
+            return
+        pod = view.members.get(ordinal)
+        if pod is None and not are_claims_stale(view, ordinal):
+            unavailable += 1
+            yield Create(ordinal, revision_for(ordinal))
+        elif pod is not None and unavailable_max is not None:
+            unavailable += not view.is_available(pod)
 
 
 def _has_ended(pod: Pod) -> bool:
     return pod.status.phase in ("Succeeded", "Failed")
 
 
-def _wants_claims(view: View, pod: Pod, ordinal: int) -> bool:
+def _wants_claims(view: SetView[Any], pod: Pod, ordinal: int) -> bool:
     """Return whether the pod waits for a claim that does not exist, or has one with other owners."""
     if pod.status.phase != "Pending":
         return False
     return are_claims_missing(view, ordinal) or not are_owners_right(view, pod, ordinal)
 
 
-def _repairs(view: View, pod: Pod, ordinal: int) -> Step:
+def _repairs(view: SetView[Any], pod: Pod, ordinal: int) -> Step:
     right = has_identity(pod) and has_storage(view.stateful, pod, ordinal)
     return [] if right and are_owners_right(view, pod, ordinal) else [Repair(pod, ordinal)]
 
 
-def _claims_to_retain(view: View) -> Iterator[Action]:
+def _claims_to_retain(view: SetView[Any]) -> Iterator[Action]:
     """Before a pod is scaled away its claims get the owners that the retention policy says."""
     for ordinal, pod in view.condemned.items():
         if not are_owners_right(view, pod, ordinal):
@@ -137,18 +175,18 @@ def _claims_to_retain(view: View) -> Iterator[Action]:
 
 def _revision_for(view: View, ordinal: int) -> ControllerRevision:
     """Return the revision of a new member: those below the partition are made as they were."""
-    strategy = view.stateful.spec.update_strategy
+    strategy, first = view.stateful.spec.update_strategy, ordinals(view.stateful).start
     rolling = strategy.rolling_update
     if view.stateful.status.current_revision == view.update.metadata.name or strategy.type == "OnDelete":
         return view.update
     if rolling is None:
-        below = view.wanted.start + (view.stateful.status.current_replicas or 0)
+        below = first + (view.stateful.status.current_replicas or 0)
     else:
-        below = view.wanted.start + (rolling.partition or 0)
+        below = first + (rolling.partition or 0)
     return view.current if ordinal < below else view.update
 
 
-def _condemned(view: View) -> tuple[Step, bool]:
+def _condemned(view: SetView[Any]) -> tuple[Step, bool]:
     """Return what to delete of the pods that are too many, and whether updates may go on.
 
     In order, only the highest pod may go: it must be available, or the lowest of those that are not.
@@ -169,9 +207,9 @@ def _condemned(view: View) -> tuple[Step, bool]:
 
 def _updates(view: View) -> Step:
     """Delete outdated members from the highest ordinal down, so that they are created anew."""
-    rolling = view.stateful.spec.update_strategy.rolling_update
-    first = view.wanted.start + (rolling.partition or 0 if rolling is not None else 0)
-    targets = range(max(first, view.wanted.start), view.wanted.stop)
+    rolling, wanted = view.stateful.spec.update_strategy.rolling_update, ordinals(view.stateful)
+    first = wanted.start + (rolling.partition or 0 if rolling is not None else 0)
+    targets = range(max(first, wanted.start), wanted.stop)
     if rolling is not None and rolling.max_unavailable is not None:
         limit = max(1, scaled(rolling.max_unavailable, replicas_of(view.stateful), round_up=False))
         return _updates_within(view, targets, limit)

@@ -5,14 +5,21 @@ Upstream: ``stateful_set_utils.go`` in ``pkg/controller/statefulset``.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
+from typing import Generic, Protocol, TypeVar
 
 from msgspec import structs
 
-from podling.api.apps_v1 import ControllerRevision, StatefulSet, StatefulSetStatus
+from podling.api.apps_v1 import (
+    ControllerRevision,
+    StatefulSet,
+    StatefulSetOrdinals,
+    StatefulSetPersistentVolumeClaimRetentionPolicy,
+    StatefulSetStatus,
+)
 from podling.api.core_v1 import (
     PersistentVolumeClaim,
     PersistentVolumeClaimVolumeSource,
@@ -20,6 +27,8 @@ from podling.api.core_v1 import (
     PodTemplateSpec,
     Volume,
 )
+from podling.api.meta_v1 import LabelSelector
+from podling.client.base import ApiObject
 from podling.controllers.pod_state import is_available
 from podling.controllers.workloads.pod_control import pod_from_template
 from podling.controllers.workloads.revisions import REVISION_LABEL
@@ -30,17 +39,60 @@ POD_INDEX = "apps.kubernetes.io/pod-index"
 ORDINAL_MAX = 2**31 - 1
 
 
-def replicas_of(stateful: StatefulSet) -> int:
+class StatefulSpec(Protocol):
+    """The fields of a spec that decide which pods and claims there are."""
+
+    @property
+    def replicas(self) -> int | None: ...
+
+    @property
+    def ordinals(self) -> StatefulSetOrdinals | None: ...
+
+    @property
+    def selector(self) -> LabelSelector: ...
+
+    @property
+    def template(self) -> PodTemplateSpec: ...
+
+    @property
+    def service_name(self) -> str: ...
+
+    @property
+    def pod_management_policy(self) -> str: ...
+
+    @property
+    def min_ready_seconds(self) -> int: ...
+
+    @property
+    def volume_claim_templates(self) -> tuple[PersistentVolumeClaim, ...]: ...
+
+    @property
+    def persistent_volume_claim_retention_policy(
+        self,
+    ) -> StatefulSetPersistentVolumeClaimRetentionPolicy | None: ...
+
+
+class StatefulOwner(ApiObject, Protocol):
+    """A stateful set: the built-in kind, or an extension's kind with the same fields."""
+
+    @property
+    def spec(self) -> StatefulSpec: ...
+
+
+S = TypeVar("S", bound=StatefulOwner)
+
+
+def replicas_of(stateful: StatefulOwner) -> int:
     return 1 if stateful.spec.replicas is None else stateful.spec.replicas
 
 
-def ordinals(stateful: StatefulSet) -> range:
+def ordinals(stateful: StatefulOwner) -> range:
     """Return the ordinals that the set's pods should have."""
     first = stateful.spec.ordinals.start or 0 if stateful.spec.ordinals is not None else 0
     return range(first, first + replicas_of(stateful))
 
 
-def ordinal_of(stateful: StatefulSet, pod: Pod) -> int | None:
+def ordinal_of(stateful: StatefulOwner, pod: Pod) -> int | None:
     """Return the pod's ordinal by its name, or None if it is no member's name."""
     parent, _, number = (pod.metadata.name or "").rpartition("-")
     if parent != stateful.metadata.name or not (number.isascii() and number.isdigit()):
@@ -49,12 +101,12 @@ def ordinal_of(stateful: StatefulSet, pod: Pod) -> int | None:
     return ordinal if ordinal <= ORDINAL_MAX and number == str(ordinal) else None
 
 
-def is_member(stateful: StatefulSet, pod: Pod) -> bool:
+def is_member(stateful: StatefulOwner, pod: Pod) -> bool:
     """Return whether the pod's name is one of the set's. Others are neither adopted nor kept."""
     return ordinal_of(stateful, pod) is not None
 
 
-def is_parallel(stateful: StatefulSet) -> bool:
+def is_parallel(stateful: StatefulOwner) -> bool:
     return stateful.spec.pod_management_policy == "Parallel"
 
 
@@ -73,11 +125,11 @@ def is_running(pod: Pod) -> bool:
 # A member
 
 
-def claim_name(template: str, stateful: StatefulSet, ordinal: int) -> str:
+def claim_name(template: str, stateful: StatefulOwner, ordinal: int) -> str:
     return f"{template}-{stateful.metadata.name}-{ordinal}"
 
 
-def member(stateful: StatefulSet, template: PodTemplateSpec, revision: str, ordinal: int) -> Pod:
+def member(stateful: StatefulOwner, template: PodTemplateSpec, revision: str, ordinal: int) -> Pod:
     """Return the pod with this ordinal, as ``template`` makes it."""
     pod = pod_from_template(template, stateful)
     metadata = structs.replace(
@@ -86,7 +138,7 @@ def member(stateful: StatefulSet, template: PodTemplateSpec, revision: str, ordi
     return with_identity(stateful, structs.replace(pod, metadata=metadata), ordinal)
 
 
-def with_identity(stateful: StatefulSet, pod: Pod, ordinal: int) -> Pod:
+def with_identity(stateful: StatefulOwner, pod: Pod, ordinal: int) -> Pod:
     """``pod`` with the name, labels, host name and claims that belong to an ordinal."""
     name = f"{stateful.metadata.name}-{ordinal}"
     metadata = structs.replace(pod.metadata, name=name, namespace=stateful.metadata.namespace)
@@ -94,7 +146,7 @@ def with_identity(stateful: StatefulSet, pod: Pod, ordinal: int) -> Pod:
     return repaired(stateful, structs.replace(pod, metadata=metadata, spec=spec), ordinal)
 
 
-def repaired(stateful: StatefulSet, pod: Pod, ordinal: int) -> Pod:
+def repaired(stateful: StatefulOwner, pod: Pod, ordinal: int) -> Pod:
     """Return the pod with the labels and the claims of its ordinal."""
     labels = {**pod.metadata.labels, POD_NAME: pod.metadata.name or "", POD_INDEX: str(ordinal)}
     metadata = structs.replace(pod.metadata, labels=labels)
@@ -110,7 +162,7 @@ def repaired(stateful: StatefulSet, pod: Pod, ordinal: int) -> Pod:
     return structs.replace(pod, metadata=metadata, spec=spec)
 
 
-def _claimed(stateful: StatefulSet, ordinal: int) -> dict[str, str]:
+def _claimed(stateful: StatefulOwner, ordinal: int) -> dict[str, str]:
     """Return the claims of a pod by the names of their volumes."""
     names = [each.metadata.name or "" for each in stateful.spec.volume_claim_templates]
     return {name: claim_name(name, stateful, ordinal) for name in names}
@@ -121,7 +173,7 @@ def has_identity(pod: Pod) -> bool:
     return pod.metadata.labels.get(POD_NAME) == pod.metadata.name
 
 
-def has_storage(stateful: StatefulSet, pod: Pod, ordinal: int) -> bool:
+def has_storage(stateful: StatefulOwner, pod: Pod, ordinal: int) -> bool:
     """Return whether the pod's volumes are the claims of its ordinal; those of an adopted pod may not be."""
     wanted = _claimed(stateful, ordinal)
     if not wanted:
@@ -135,10 +187,10 @@ def has_storage(stateful: StatefulSet, pod: Pod, ordinal: int) -> bool:
 
 
 @dataclass(frozen=True)
-class View:
+class SetView(Generic[S]):
     """A stateful set with its pods, the two revisions it may be between, and the claims of its namespace."""
 
-    stateful: StatefulSet
+    stateful: S
     pods: Sequence[Pod]
     current: ControllerRevision
     update: ControllerRevision
@@ -146,7 +198,8 @@ class View:
     claims: Mapping[str, PersistentVolumeClaim] = field(default_factory=dict)
 
     @cached_property
-    def wanted(self) -> range:
+    def wanted(self) -> Collection[int]:
+        """The ordinals that the set's pods should have, the lowest first."""
         return ordinals(self.stateful)
 
     @cached_property
@@ -168,6 +221,9 @@ class View:
         """Return whether the pod is running, has been ready for long enough and is not being deleted."""
         least = self.stateful.spec.min_ready_seconds or 0
         return is_running(pod) and is_available(pod, least, self.now) and not is_terminating(pod)
+
+
+View = SetView[StatefulSet]
 
 
 # Status

@@ -15,7 +15,15 @@ from podling.api.apps_v1 import (
 )
 from podling.api.core_v1 import PersistentVolumeClaim, Pod, PodCondition, PodStatus
 from podling.api.meta_v1 import ObjectMeta, OwnerReference
-from podling.controllers.workloads.statefulset_plan import BURST, Create, Delete, Repair, UpdateClaims, plan
+from podling.controllers.workloads.statefulset_plan import (
+    BURST,
+    Create,
+    Delete,
+    Repair,
+    UpdateClaims,
+    membership,
+    plan,
+)
 from podling.controllers.workloads.statefulset_rules import View, member
 from tests.support.workloads import rolling_stateful, stateful_set
 
@@ -108,6 +116,25 @@ def test_ordered_scale_down_waits_until_pods_are_available() -> None:
     assert words_of(view(1, states, min_ready_seconds=30)) == []
     assert words_of(view(1, {0: "ready", 1: "ready", 2: "young"}, min_ready_seconds=30)) == ["delete db-2"]
     assert words_of(view(1, states)) == ["delete db-2"]
+
+
+LIMITED: list[tuple[str, int, dict[int, str], list[int]]] = [
+    ("as many as may be unavailable", 2, {}, [0, 1]),
+    ("unavailable pods count", 2, {0: "ready", 1: "waiting"}, [2]),
+    ("pods that go count", 2, {0: "ready!", 1: "pending"}, []),
+    ("available pods do not", 1, {0: "ready", 1: "ready"}, [2]),
+    ("later pods do not", 1, {1: "waiting", 2: "waiting"}, [0]),
+]
+
+
+@pytest.mark.parametrize(("why", "limit", "pods", "created"), LIMITED)
+def test_parallel_creations_are_limited_by_unavailable_pods(
+    why: str, limit: int, pods: dict[int, str], created: list[int]
+) -> None:
+    seen = view(4, pods, pod_management_policy="Parallel")
+    steps, settled = membership(seen, lambda _: seen.update, limit)
+    made = [action.ordinal for action in steps[0] if isinstance(action, Create)]
+    assert (made, settled) == (created, True), why
 
 
 PARALLEL: list[tuple[str, int, dict[int, str], list[str]]] = [
