@@ -40,8 +40,9 @@ class KruiseExtension(Extension):
 
     def admission_plugins(self) -> Sequence[Plugin]:
         from podling_kruise.cloneset.admission import CloneSetAdmission
+        from podling_kruise.deletion_protection import DeletionProtection
 
-        return (CloneSetAdmission(self.features),)
+        return (CloneSetAdmission(self.features), DeletionProtection(self.features))
 
     def controllers(self) -> Mapping[str, ControllerFactory]:
         from podling_kruise.cloneset.controller import CloneSetController

@@ -18,6 +18,9 @@ EXCLUDE_PREPARING_DELETE = "apps.kruise.io/cloneset-scaling-exclude-preparing-de
 REVISION_HASH = "controller-revision-hash"
 TEMPLATE_HASH = "pod-template-hash"
 
+DELETION_PROTECTION = "policy.kruise.io/delete-protection"
+"""The label of objects that must not be deleted: ``Always``, or ``Cascading`` while they own others."""
+
 LIFECYCLE_STATE = "lifecycle.apps.kruise.io/state"
 LIFECYCLE_TIMESTAMP = "lifecycle.apps.kruise.io/timestamp"
 
@@ -42,6 +45,8 @@ PARTITION_ROLLBACK = "CloneSetPartitionRollback"
 PREPARING_UPDATE_AS_UPDATE = "PreparingUpdateAsUpdate"
 SHORT_HASH = "CloneSetShortHash"
 TEMPLATE_NO_DEFAULTS = "TemplateNoDefaults"
+DELETION_PROTECTION_GATE = "ResourcesDeletionProtection"
+CRD_CASCADING = "DeletionProtectionForCRDCascadingGate"
 
 FEATURE_GATES: Mapping[str, bool] = {
     SHORT_HASH: False,
@@ -50,5 +55,10 @@ FEATURE_GATES: Mapping[str, bool] = {
     IN_PLACE_VERTICAL_SCALING: False,
     PREPARING_UPDATE_AS_UPDATE: False,
     TEMPLATE_NO_DEFAULTS: False,
+    DELETION_PROTECTION_GATE: True,
+    CRD_CASCADING: False,
 }
-"""OpenKruise's feature gates that are honoured, with its defaults where kruise-daemon does not run."""
+"""OpenKruise's feature gates that are honoured, with its defaults where kruise-daemon does not run.
+
+Protection of deletion is on: a label that says it shall not be without effect.
+"""
