@@ -6,22 +6,16 @@ Upstream: ``pkg/webhook/cloneset/validating/validation.go``, ``ValidateCloneSetU
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
-from msgspec import structs
-
-from podling.api.core_v1 import Pod, PodTemplateSpec
-from podling.api.meta_v1 import LabelSelector
+from podling.api.core_v1 import Pod
 from podling.controllers.owner_references import controller_of
 from podling.controllers.workloads.int_or_percent import scaled
 from podling.machinery import fields
-from podling.machinery.encoding import codec
-from podling.machinery.fields import FieldError, Path
+from podling.machinery.fields import Path
 from podling.machinery.numbers import INT32_MAX
-from podling.machinery.selectors import SelectorError, from_label_selector
 from podling_kruise.cloneset.types import (
     IF_POSSIBLE,
     ON_DELETE,
@@ -32,16 +26,19 @@ from podling_kruise.cloneset.types import (
     CloneSetSpec,
     RollingUpdate,
 )
-from podling_kruise.common_types import PriorityStrategy, ScatterTerm
-from podling_kruise.inplace.revision_diff import operations
+from podling_kruise.common_types import ScatterTerm
+from podling_kruise.template_validation import (
+    SPEC,
+    Errors,
+    change_beyond_images,
+    non_negative,
+    pod_errors,
+    priority_error,
+    selector_errors,
+)
 
-Errors = list[FieldError]
-
-SPEC = Path("spec")
-TEMPLATE = SPEC.child("template")
 STRATEGY = SPEC.child("updateStrategy")
 POLICIES = ("", RECREATE, IF_POSSIBLE, ONLY)
-_IMAGE = re.compile(r"/containers/(\d+)/image")
 _IMMUTABLE = (
     "updates to cloneset spec for fields other than 'replicas', 'template', 'lifecycle', 'scaleStrategy', "
     "'updateStrategy', 'minReadySeconds', 'progressDeadlineSeconds', 'volumeClaimTemplates' and "
@@ -51,14 +48,9 @@ _IMMUTABLE = (
 
 def spec_errors(spec: CloneSetSpec, *, flat: bool = False) -> Errors:
     """Return what is wrong with a spec, but for its template. ``flat``: as ``v1alpha1`` has the strategy."""
-    errors = _non_negative(SPEC.child("replicas"), spec.wanted)
-    errors += _selector_errors(spec.selector, spec.template)
-    if spec.template.spec.restart_policy not in (None, "", "Always"):
-        where = TEMPLATE.child("spec", "restartPolicy")
-        errors.append(fields.not_supported(where, spec.template.spec.restart_policy, ("Always",)))
-    if spec.template.spec.active_deadline_seconds is not None:
-        where = TEMPLATE.child("spec", "activeDeadlineSeconds")
-        errors.append(fields.forbidden(where, "activeDeadlineSeconds in cloneset is not Supported"))
+    errors = non_negative(SPEC.child("replicas"), spec.wanted)
+    errors += selector_errors(spec.selector, spec.template, "cloneset")
+    errors += pod_errors(spec.template, "cloneset")
     names = Counter(spec.scale_strategy.pods_to_delete)
     if twice := [name for name, count in names.items() if count > 1]:
         where = SPEC.child("scaleStrategy", "podsToDelete")
@@ -74,11 +66,10 @@ def update_errors(new: CloneSet, old: CloneSet) -> Errors:
     if new.spec.selector != old.spec.selector:
         errors.append(fields.forbidden(SPEC, _IMMUTABLE))
     if new.spec.rolling.pod_update_policy == ONLY:
-        before, after = (codec.to_plain(each.spec.template.spec) for each in (old, new))
-        for each in operations(before, after):
-            if each.name != "replace" or not _IMAGE.fullmatch(each.path):
-                text = f"only allowed to update images in spec for {ONLY}, but found {each.name} {each.path}"
-                return [*errors, fields.forbidden(SPEC, text)]
+        found = change_beyond_images(old.spec.template.spec, new.spec.template.spec)
+        if found is not None:
+            text = f"only allowed to update images in spec for {ONLY}, but found {found.name} {found.path}"
+            errors.append(fields.forbidden(SPEC, text))
     return errors
 
 
@@ -100,38 +91,6 @@ def pods_to_delete_errors(owner: CloneSet, names: Iterable[str], pods: dict[str,
     return errors
 
 
-def template_with_claims(spec: CloneSetSpec) -> PodTemplateSpec:
-    """Return the template with a volume for each claim, which its containers may mount."""
-    from podling.api.core_v1 import PersistentVolumeClaimVolumeSource, Volume
-
-    claims = tuple(
-        Volume(
-            name=each.metadata.name or "",
-            persistent_volume_claim=PersistentVolumeClaimVolumeSource(claim_name=each.metadata.name or ""),
-        )
-        for each in spec.volume_claim_templates
-    )
-    inner = spec.template.spec
-    return structs.replace(spec.template, spec=structs.replace(inner, volumes=(*inner.volumes, *claims)))
-
-
-def _selector_errors(selector: LabelSelector | None, template: PodTemplateSpec) -> Errors:
-    where = SPEC.child("selector")
-    if selector is None:
-        return [fields.required(where)]
-    if selector == LabelSelector():
-        return [fields.invalid(where, selector, "empty selector is invalid for cloneset")]
-    try:
-        wanted = from_label_selector(selector)
-    except SelectorError as error:
-        return [fields.invalid(where, selector, str(error))]
-    if wanted.matches(template.metadata.labels):
-        return []
-    labels = TEMPLATE.child("metadata", "labels")
-    text = "`selector` does not match template `labels`"
-    return [fields.invalid(labels, template.metadata.labels, text)]
-
-
 def _strategy_errors(spec: CloneSetSpec, *, flat: bool) -> Errors:
     strategy, where = spec.update_strategy, STRATEGY if flat else STRATEGY.child("rollingUpdate")
     errors: Errors = []
@@ -144,7 +103,7 @@ def _strategy_errors(spec: CloneSetSpec, *, flat: bool) -> Errors:
     if rolling.pod_update_policy not in POLICIES:
         text = f"must be '{RECREATE}', '{IF_POSSIBLE}' or '{ONLY}'"
         errors.append(fields.invalid(where.child("podUpdatePolicy"), rolling.pod_update_policy, text))
-    if rolling.priority_strategy is not None and (why := _priority_error(rolling.priority_strategy)):
+    if rolling.priority_strategy is not None and (why := priority_error(rolling.priority_strategy)):
         errors.append(fields.required(where.child("priorityStrategy"), why))
     if why := _scatter_error(rolling.scatter_strategy):
         errors.append(fields.required(where.child("scatterStrategy"), why))
@@ -154,7 +113,7 @@ def _strategy_errors(spec: CloneSetSpec, *, flat: bool) -> Errors:
 def _number_errors(rolling: RollingUpdate, replicas: int, where: Path, *, flat: bool) -> Errors:
     errors: Errors = []
     partition, found = _scaled("partition", rolling.partition, replicas, where)
-    errors += found or _non_negative(where.child("partition"), partition)
+    errors += found or non_negative(where.child("partition"), partition)
     unavailable, found = _scaled("maxUnavailable", rolling.max_unavailable, replicas, where)
     errors += found
     surge, found = _scaled("maxSurge", rolling.max_surge, replicas, where)
@@ -176,23 +135,6 @@ def _scaled(name: str, value: int | str | None, replicas: int, where: Path) -> t
         return 0, [fields.invalid(where.child(name), str(value), text)]
 
 
-def _priority_error(strategy: PriorityStrategy) -> str:
-    if strategy.weight_priority and strategy.order_priority:
-        return "only one of weightPriority and orderPriority can be used"
-    for term in strategy.weight_priority:
-        if not 0 <= term.weight <= 100:
-            return "weight must be valid number in the range 1-100"
-        if term.match_selector == LabelSelector():
-            return "selector can not be empty"
-        try:
-            from_label_selector(term.match_selector)
-        except SelectorError as error:
-            return f"invalid selector {error}"
-    if any(not term.ordered_key for term in strategy.order_priority):
-        return "order key can not be empty"
-    return ""
-
-
 def _scatter_error(terms: tuple[ScatterTerm, ...]) -> str:
     seen: set[tuple[str, str]] = set()
     for term in terms:
@@ -208,10 +150,10 @@ def _download_errors(rolling: RollingUpdate, where: Path) -> Errors:
     own, path = rolling.in_place_update_strategy, where.child("inPlaceUpdateStrategy")
     if own is None:
         return []
-    errors = _non_negative(
+    errors = non_negative(
         path.child("imagePreDownloadTimeoutSeconds"), own.image_pre_download_timeout_seconds
     )
-    errors += _non_negative(
+    errors += non_negative(
         path.child("imagePreDownloadMinUpdatedReadyPods"), own.image_pre_download_min_updated_ready_pods
     )
     value, at = own.image_pre_download_parallelism, path.child("imagePreDownloadParallelism")
@@ -236,13 +178,7 @@ def _integer(value: Any) -> int | None:
 
 def _deadline_errors(spec: CloneSetSpec) -> Errors:
     value, where = spec.progress_deadline_seconds, SPEC.child("progressDeadlineSeconds")
-    errors = _non_negative(where, value)
+    errors = non_negative(where, value)
     if value is not None and value != INT32_MAX and value <= spec.min_ready_seconds:
         errors.append(fields.invalid(where, value, "must be greater than minReadySeconds"))
     return errors
-
-
-def _non_negative(where: Path, value: int | None) -> Errors:
-    if value is None or value >= 0:
-        return []
-    return [fields.invalid(where, value, "must be greater than or equal to 0")]
