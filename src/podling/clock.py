@@ -91,6 +91,14 @@ def machine_monotonic() -> float:
     return time.monotonic()
 
 
+def real_monotonic() -> float:
+    """Return seconds of the machine's clock on every loop, also under virtual time.
+
+    For what people see of a simulation's speed; nothing inside of a simulation may depend on it.
+    """
+    return time.monotonic()
+
+
 def wound_clock() -> WoundClock | None:
     """Return the clock of the running loop if it is one that is wound."""
     if not _own_times:

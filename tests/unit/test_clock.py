@@ -31,6 +31,17 @@ def test_time_in_a_virtual_loop_is_that_of_the_loop() -> None:
     assert run(read()) == (True, EPOCH, 0)
 
 
+def test_real_time_passes_under_virtual_time() -> None:
+    async def read() -> tuple[float, float]:
+        await clock.sleep(1e6)
+        return clock.real_monotonic(), clock.monotonic()
+
+    before = clock.real_monotonic()
+    real, virtual = run(read())
+    assert before <= real <= clock.real_monotonic()
+    assert virtual == 1e6
+
+
 def test_seconds_precision_cuts_and_does_not_round() -> None:
     moment = datetime(2026, 1, 1, 0, 0, 1, 999_999, tzinfo=UTC)
     assert clock.seconds_precision(moment) == datetime(2026, 1, 1, 0, 0, 1, tzinfo=UTC)

@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from podling import clock
 from podling.machinery.durations import go_duration
@@ -39,7 +40,7 @@ START_SECONDS = 5.0
 """The time after the nodes are Ready before the scenario begins: controllers make their first objects."""
 TICK_SECONDS = 10.0
 SAMPLES_MAX = 400
-"""A run has about so many samples, at least ten seconds apart."""
+"""A run has about so many samples, at least one second apart."""
 
 Progress = Callable[["Run"], None]
 
@@ -151,24 +152,28 @@ class Run:
         if self.observation.failure is not None:
             raise self.observation.failure
 
+    def so_far(self) -> Outcome:
+        """Return what is decided at this moment."""
+        results = (each.result for each in self.observation.assertions)
+        return Outcome(
+            seed=self.seed,
+            digest=self.observation.log.digest,
+            lines=self.observation.log.lines,
+            seconds=self.seconds,
+            is_complete=False,
+            results=tuple(each for each in results if each is not None),
+            violations=tuple(self.observation.violations),
+            actions=tuple(self._schedule.records),
+        )
+
     def _outcome(self, *, is_complete: bool) -> Outcome:
         seconds = self.seconds
         if is_complete:
             self._schedule.end()
         self.observation.end(is_complete=is_complete)
-        results = [each.result for each in self.observation.assertions if each.result is not None]
-        if is_complete:
-            results.extend(self._settled(seconds))
-        return Outcome(
-            seed=self.seed,
-            digest=self.observation.log.digest,
-            lines=self.observation.log.lines,
-            seconds=seconds,
-            is_complete=is_complete,
-            results=tuple(results),
-            violations=tuple(self.observation.violations),
-            actions=tuple(self._schedule.records),
-        )
+        found = self.so_far()
+        settled = self._settled(seconds) if is_complete else ()
+        return replace(found, is_complete=is_complete, results=(*found.results, *settled))
 
     def _settled(self, seconds: float) -> tuple[Result, ...]:
         """Return the implied assertion: some time after the last action everything is as its spec says."""
@@ -191,7 +196,7 @@ class Run:
                 self._progress(self)
 
     async def _sample(self) -> None:
-        period = max(TICK_SECONDS, self.scenario.until / SAMPLES_MAX)
+        period = max(1.0, self.scenario.until / SAMPLES_MAX)
         while True:
             self.statistics.sample(clock.now())
             await clock.sleep(period)

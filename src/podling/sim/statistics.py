@@ -12,7 +12,7 @@ import msgspec
 from podling.machinery import quantity
 from podling.machinery.pods import is_ready, pod_requests
 from podling.sim.changes import Change
-from podling.sim.conditions import is_conditioned
+from podling.sim.node_figures import NodeFigures, NodeSpan
 
 PERCENTILES = (50, 90, 99)
 DISRUPTED = "DisruptionTarget"
@@ -31,9 +31,14 @@ class Sample(msgspec.Struct, frozen=True):
     cpu_requested: float
     """Cores that the bound pods request, and those that the nodes have."""
     cpu_allocatable: float
+    memory_requested: int
+    """Bytes, as above."""
+    memory_allocatable: int
     restarts: int
     disruptions: int
     revision: int
+    headroom: Mapping[str, int]
+    """The healthy pods that each disruption budget has more than it wants; fewer than zero: too few."""
 
 
 class PodTimes(msgspec.Struct):
@@ -46,15 +51,6 @@ class PodTimes(msgspec.Struct):
     node: str = ""
 
 
-class NodeSpan(msgspec.Struct, frozen=True):
-    """A time in which a node was in one state: ``Ready``, ``NotReady`` or ``Cordoned``."""
-
-    node: str
-    state: str
-    begin: float
-    end: float
-
-
 class _PodFacts(msgspec.Struct, frozen=True):
     """The amounts that one pod adds to the sums."""
 
@@ -62,11 +58,14 @@ class _PodFacts(msgspec.Struct, frozen=True):
     ready: bool
     requests: int
     """Thousandths of a core."""
+    memory: int
+    """Bytes."""
     is_bound: bool
 
     def amounts(self) -> dict[str, int]:
         uses = self.is_bound and self.phase not in FINAL
-        return {self.phase: 1, "ready": int(self.ready), "milli": self.requests if uses else 0}
+        milli, memory = (self.requests, self.memory) if uses else (0, 0)
+        return {self.phase: 1, "ready": int(self.ready), "milli": milli, "memory": memory}
 
 
 class Statistics:
@@ -76,13 +75,12 @@ class Statistics:
         self.begin = begin
         self._pods: dict[str, _PodFacts] = {}
         self._totals = Counter[str]()
-        """The sums over all pods, by the names of phases, ``ready`` and ``milli``."""
-        self._nodes: dict[str, Any] = {}
+        """The sums over all pods, by the names of phases, ``ready``, ``milli`` and ``memory``."""
+        self._nodes = NodeFigures()
+        self._headroom: dict[str, int] = {}
         self.times: dict[str, PodTimes] = {}
         """By UID."""
         self.samples: list[Sample] = []
-        self.spans: list[NodeSpan] = []
-        self._states: dict[str, tuple[str, float]] = {}
         self.created = Counter[str]()
         self.deleted = Counter[str]()
         self.restarts = 0
@@ -99,7 +97,14 @@ class Statistics:
         if change.kind == "Pod":
             self._note_pod(change)
         elif change.kind == "Node":
-            self._note_node(change)
+            self._nodes.change(change, self._seconds(change.at))
+        elif change.kind == "PodDisruptionBudget":
+            self._note_budget(change)
+
+    @property
+    def spans(self) -> list[NodeSpan]:
+        """The times of the nodes' states; complete after ``end``."""
+        return self._nodes.spans
 
     def _seconds(self, at: datetime) -> float:
         return round((at - self.begin).total_seconds(), 3)
@@ -124,42 +129,37 @@ class Statistics:
         if (reason := _disruption(pod)) and (change.old is None or not _disruption(change.old)):
             self.disruptions[reason] += 1
 
-    def _note_node(self, change: Change) -> None:
+    def _note_budget(self, change: Change) -> None:
+        key = f"{change.namespace}/{change.name}"
         if change.new is None:
-            self._nodes.pop(change.name, None)
-        else:
-            self._nodes[change.name] = change.new
-        state = "" if change.new is None else node_state(change.new)
-        before, since = self._states.get(change.name, ("", 0.0))
-        if state != before:
-            at = self._seconds(change.at)
-            if before:
-                self.spans.append(NodeSpan(change.name, before, since, at))
-            self._states[change.name] = (state, at)
+            self._headroom.pop(key, None)
+        elif change.new.status.expected_pods:
+            self._headroom[key] = change.new.status.current_healthy - change.new.status.desired_healthy
 
     def sample(self, at: datetime) -> Sample:
         """Add the figures of this moment, and return them."""
-        has = sum(_milli(node.status.allocatable.get("cpu", "0")) for node in self._nodes.values())
+        nodes = self._nodes.totals
         found = Sample(
             at=self._seconds(at),
             phases={name: self._totals[name] for name in PHASES if self._totals[name]},
             ready_pods=self._totals["ready"],
-            ready_nodes=sum(is_conditioned(node, "Ready") for node in self._nodes.values()),
-            nodes=len(self._nodes),
+            ready_nodes=nodes["ready"],
+            nodes=nodes["nodes"],
             cpu_requested=self._totals["milli"] / 1000,
-            cpu_allocatable=has / 1000,
+            cpu_allocatable=nodes["milli"] / 1000,
+            memory_requested=self._totals["memory"],
+            memory_allocatable=nodes["memory"],
             restarts=self.restarts,
             disruptions=self.disruptions.total(),
             revision=self._revision,
+            headroom=dict(self._headroom),
         )
         self.samples.append(found)
         return found
 
     def end(self, at: datetime) -> None:
         """Close the nodes' spans, and take the last sample."""
-        for node, (state, since) in self._states.items():
-            if state:
-                self.spans.append(NodeSpan(node, state, since, self._seconds(at)))
+        self._nodes.end(self._seconds(at))
         self.sample(at)
 
     def scheduling_seconds(self) -> list[float]:
@@ -178,19 +178,17 @@ def percentiles(values: Sequence[float]) -> dict[int, float]:
     return {each: values[max(0, -(-len(values) * each // 100) - 1)] for each in PERCENTILES}
 
 
-def node_state(node: Any) -> str:
-    if not is_conditioned(node, "Ready"):
-        return "NotReady"
-    return "Cordoned" if node.spec.unschedulable else "Ready"
-
-
 def _phase(pod: Any) -> str:
     return "Terminating" if pod.metadata.deletion_timestamp is not None else pod.status.phase or "Pending"
 
 
 def _facts(pod: Any, before: _PodFacts | None) -> _PodFacts:
-    requests = before.requests if before is not None else _milli(pod_requests(pod.spec).get("cpu"))
-    return _PodFacts(_phase(pod), is_ready(pod), requests, bool(pod.spec.node_name))
+    if before is not None:
+        milli, memory = before.requests, before.memory
+    else:
+        requests = pod_requests(pod.spec)
+        milli, memory = _amount(requests.get("cpu")).milli_value, _amount(requests.get("memory")).value
+    return _PodFacts(_phase(pod), is_ready(pod), milli, memory, bool(pod.spec.node_name))
 
 
 def _restarts(pod: Any) -> int:
@@ -201,7 +199,5 @@ def _disruption(pod: Any) -> str:
     return next((each.reason or "" for each in pod.status.conditions if each.type == DISRUPTED), "")
 
 
-def _milli(amount: Any) -> int:
-    if amount is None:
-        return 0
-    return quantity.parse(str(amount)).milli_value
+def _amount(amount: Any) -> quantity.Quantity:
+    return quantity.parse("0" if amount is None else str(amount))

@@ -7,9 +7,11 @@ from itertools import pairwise
 
 import pytest
 
+from podling.api.meta_v1 import ObjectMeta
+from podling.api.policy_v1 import PodDisruptionBudget, PodDisruptionBudgetStatus
 from podling.machinery.scheme import resource_of
 from podling.sim.changes import Change
-from podling.sim.statistics import Statistics, node_state, percentiles
+from podling.sim.statistics import Statistics, percentiles
 from tests.support.checked import BEGIN, node, pod
 
 
@@ -53,18 +55,22 @@ def test_disruption_is_counted_once() -> None:
     assert dict(statistics.disruptions) == {"Preemption": 1}
 
 
-def test_states_of_a_node_are_spans() -> None:
+@pytest.mark.parametrize(
+    ("expected", "healthy", "wanted", "headroom"),
+    [(5, 5, 3, {"default/pdb": 2}), (5, 2, 3, {"default/pdb": -1}), (0, 0, 3, {})],
+)
+def test_headroom_is_what_a_budget_can_lose(
+    expected: int, healthy: int, wanted: int, headroom: dict[str, int]
+) -> None:
     statistics = Statistics(BEGIN)
-    note(statistics, 0, None, node())
-    note(statistics, 60, node(), node(ready="Unknown"))
-    note(statistics, 90, node(ready="Unknown"), node())
-    statistics.end(BEGIN + timedelta(seconds=100))
-    assert [(each.state, each.begin, each.end) for each in statistics.spans] == [
-        ("Ready", 0, 60),
-        ("NotReady", 60, 90),
-        ("Ready", 90, 100),
-    ]
-    assert node_state(node()) == "Ready"
+    status = PodDisruptionBudgetStatus(
+        expected_pods=expected, current_healthy=healthy, desired_healthy=wanted, disruptions_allowed=0
+    )
+    budget = PodDisruptionBudget(metadata=ObjectMeta(name="pdb", namespace="default"), status=status)
+    note(statistics, 0, None, budget)
+    assert statistics.sample(BEGIN).headroom == headroom
+    note(statistics, 1, budget, None)
+    assert statistics.sample(BEGIN).headroom == {}
 
 
 @pytest.mark.parametrize(

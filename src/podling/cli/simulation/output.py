@@ -1,59 +1,18 @@
-"""The output of ``podling sim``: progress while it runs, and the summary of a run or of many."""
+"""The output of ``podling sim``: the summary of a run or of many."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
-from typing import TextIO
 
 import click
 
-from podling import clock
+from podling.cli.simulation.live import phases_text
 from podling.machinery.durations import go_duration
-from podling.sim.runner import Outcome, Run
+from podling.sim.runner import Outcome
 from podling.sim.statistics import Statistics, percentiles
 
-REFRESH_SECONDS = 0.2
 FAILURES_SHOWN_MAX = 20
-
-
-class Live:
-    """One line on a terminal that says how far the run is. Other streams get nothing."""
-
-    def __init__(self, stream: TextIO, *, quiet: bool) -> None:
-        self._stream = stream
-        self._is_shown = not quiet and stream.isatty()
-        self._began = clock.machine_monotonic()
-        self._last = 0.0
-
-    def elapsed(self) -> float:
-        """Return the real seconds since the begin."""
-        return clock.machine_monotonic() - self._began
-
-    def show(self, run: Run) -> None:
-        """Show the run's state, unless that was done just now."""
-        elapsed = self.elapsed()
-        if not self._is_shown or elapsed - self._last < REFRESH_SECONDS:
-            return
-        self._last = elapsed
-        sample = run.statistics.samples[-1] if run.statistics.samples else None
-        phases = phases_text(sample.phases) if sample is not None else ""
-        done = run.seconds / run.scenario.until
-        speed = run.seconds / elapsed if elapsed else 0.0
-        text = f"{done:4.0%}  {go_duration(run.seconds):>10}  {speed:,.0f}x  {phases}"
-        self._stream.write(f"\r\x1b[K{text}")
-        self._stream.flush()
-
-    def clear(self) -> None:
-        """Remove the line."""
-        if self._is_shown and self._last:
-            self._stream.write("\r\x1b[K")
-            self._stream.flush()
-
-
-def phases_text(phases: Mapping[str, int]) -> str:
-    """Return ``12 Running, 3 Pending``. Pure."""
-    return ", ".join(f"{count} {name}" for name, count in phases.items()) or "no pods"
 
 
 def print_outcome(file: Path, outcome: Outcome, statistics: Statistics, elapsed: float) -> None:

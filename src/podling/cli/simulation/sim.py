@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
+from typing import IO
 
 import click
 
 from podling.cli.common_options import Failure
-from podling.cli.simulation.output import Live, print_outcome, print_seeds
+from podling.cli.simulation.live import Live
+from podling.cli.simulation.output import print_outcome, print_seeds
+from podling.sim.event_log import Sink
 from podling.sim.many_seeds import parse_seeds, run_seeds
+from podling.sim.report.report import LOG, missing, write_report
+from podling.sim.report.report_data import ReportData
 from podling.sim.runner import run_scenario
 from podling.sim.scenario import Scenario
 from podling.sim.scenario_file import ScenarioUnusable, json_schema, read_scenario
@@ -37,6 +44,12 @@ class _Unusable(Failure):
 @click.option("--jobs", type=click.IntRange(1, 256), default=1, show_default=True, help="Processes.")
 @click.option("--until", metavar="TIME", help="End at this virtual time, as 1h30m.")
 @click.option("--log", "log_file", type=click.Path(path_type=Path), help="Write the event log, JSON lines.")
+@click.option(
+    "--report",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="Write a page with plots, and its figures as CSV and JSON lines.",
+)
 @click.option("--quiet", is_flag=True, help="Print no progress.")
 def sim(  # noqa: PLR0913 the options of the command
     file: Path | None,
@@ -47,6 +60,7 @@ def sim(  # noqa: PLR0913 the options of the command
     jobs: int,
     until: str | None,
     log_file: Path | None,
+    report: Path | None,
     quiet: bool,
 ) -> None:
     """Run a scenario: a cluster in memory whose time passes as fast as it can be computed.
@@ -68,10 +82,12 @@ def sim(  # noqa: PLR0913 the options of the command
     if check:
         click.echo(f"{file}: the scenario is usable")
         return
+    if report is not None:
+        _check_report(report, seeds)
     if seeds is not None:
         _run_many(file, scenario, seeds, jobs, until)
     chosen = scenario.seed if seed is None else seed
-    _run_one(file, scenario, chosen, log_file, Live(sys.stderr, quiet=quiet))
+    _run_one(file, scenario, chosen, log_file, report, Live(sys.stderr, quiet=quiet))
 
 
 def _read(file: Path, until: str | None) -> Scenario:
@@ -93,18 +109,51 @@ def _read(file: Path, until: str | None) -> Scenario:
         raise click.BadParameter(str(error), param_hint="'--until'") from None
 
 
-def _run_one(file: Path, scenario: Scenario, seed: int, log_file: Path | None, live: Live) -> None:
-    log = log_file.open("wb") if log_file is not None else None
+def _check_report(folder: Path, seeds: str | None) -> None:
+    """Raise what would prevent the report, before the run."""
+    if seeds is not None:
+        raise click.UsageError("--report shows one run; use --seed instead of --seeds")
+    if problem := missing():
+        raise Failure(problem)
     try:
-        outcome, statistics = run_scenario(scenario, file.parent, seed, log.write if log else None, live.show)
-    finally:
-        live.clear()
-        if log is not None:
-            log.close()
-    print_outcome(file, outcome, statistics, live.elapsed())
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise Failure(f"{folder}: {error.strerror}") from None
+
+
+def _run_one(
+    file: Path, scenario: Scenario, seed: int, log_file: Path | None, report: Path | None, live: Live
+) -> None:
+    with ExitStack() as stack:
+        paths = [path for path in (log_file, None if report is None else report / LOG) if path is not None]
+        try:
+            logs = [stack.enter_context(path.open("wb")) for path in paths]
+        except OSError as error:
+            raise Failure(f"{error.filename}: {error.strerror}") from None
+        stack.callback(live.clear)
+        outcome, statistics = run_scenario(scenario, file.parent, seed, _sink(logs), live.show)
+    elapsed = live.elapsed()
+    print_outcome(file, outcome, statistics, elapsed)
+    if report is not None:
+        data = ReportData(
+            file=str(file), scenario=scenario, outcome=outcome, statistics=statistics, elapsed=elapsed
+        )
+        page = write_report(data, report)
+        click.echo(f"report: {page}", err=True)
     if not outcome.is_complete:
         raise SystemExit(INTERRUPTED)
     raise SystemExit(0 if outcome.passed else 1)
+
+
+def _sink(logs: Sequence[IO[bytes]]) -> Sink | None:
+    if not logs:
+        return None
+
+    def write(line: bytes) -> None:
+        for log in logs:
+            log.write(line)
+
+    return write
 
 
 def _run_many(file: Path, scenario: Scenario, seeds: str, jobs: int, until: str | None) -> None:

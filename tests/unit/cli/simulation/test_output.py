@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from io import StringIO
 
 import pytest
 
-from podling.cli.simulation.output import Live, first_failure, phases_text
+from podling.cli.simulation.output import first_failure
 from podling.sim.assertions import Result
 from podling.sim.checkers.base import Violation
 from podling.sim.runner import Outcome
@@ -42,16 +41,3 @@ def outcome(*results: Result, violations: tuple[Violation, ...] = (), error: str
 def test_first_failure_is_the_gravest(found: Outcome, text: str) -> None:
     assert first_failure(found) == text
     assert not found.passed
-
-
-def test_phases_are_counted() -> None:
-    assert phases_text({"Running": 2, "Pending": 1}) == "2 Running, 1 Pending"
-    assert phases_text({}) == "no pods"
-
-
-def test_progress_is_for_terminals() -> None:
-    stream = StringIO()
-    live = Live(stream, quiet=False)
-    live.clear()
-    assert stream.getvalue() == ""
-    assert live.elapsed() >= 0

@@ -78,3 +78,33 @@ def test_wrong_use_is_an_error(tmp_path: Path, arguments: tuple[str, ...], messa
     done = sim(*(path if each == "FILE" else each for each in arguments))
     assert done.exit_code != 0
     assert message in done.output
+
+
+def test_report_of_several_seeds_is_refused(tmp_path: Path) -> None:
+    done = sim(file(tmp_path, GOOD), "--seeds", "1..2", "--report", str(tmp_path / "r"))
+    assert done.exit_code == 2
+    assert "--report shows one run" in done.output
+
+
+def test_report_needs_its_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("podling.cli.simulation.sim.missing", lambda: "install it")
+    done = sim(file(tmp_path, GOOD), "--report", str(tmp_path / "r"))
+    assert (done.exit_code, done.output) == (1, "Error: install it\n")
+    assert not (tmp_path / "r").exists()
+
+
+def test_report_has_the_event_log(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib", reason="the extra 'report' is not installed")
+    log, report = tmp_path / "log.jsonl", tmp_path / "r"
+    done = sim(file(tmp_path, FALSE), "--report", str(report), "--log", str(log))
+    assert done.exit_code == 1
+    assert f"report: {report / 'index.html'}" in done.stderr
+    assert (report / "events.jsonl").read_bytes() == log.read_bytes()
+    assert "Failed: two nodes" in (report / "index.html").read_text()
+
+
+def test_report_where_no_folder_can_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("podling.cli.simulation.sim.missing", lambda: "")
+    path = file(tmp_path, GOOD)
+    done = sim(path, "--report", f"{path}/r")
+    assert (done.exit_code, done.output) == (1, f"Error: {path}/r: Not a directory\n")
