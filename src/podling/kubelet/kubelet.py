@@ -98,6 +98,7 @@ class Kubelet:
         self._agent = NodeAgent(deps, self._machine, self._hostname, self._current_health)
         self._workers = PodWorkers(
             config,
+            self._machine,
             lambda: self._agent.node,
             lambda: self._eviction.conditions,
             lambda: self._shutdown.shutting_down,

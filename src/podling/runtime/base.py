@@ -41,6 +41,7 @@ from podling.runtime.values import (
     Sandbox,
     SandboxSpec,
     Security,
+    SelinuxOptions,
     Streams,
     VolumeDevice,
 )
@@ -77,6 +78,7 @@ __all__ = [
     "Sandbox",
     "SandboxSpec",
     "Security",
+    "SelinuxOptions",
     "Streams",
     "UpdatesCgroups",
     "UpdatesSandboxes",

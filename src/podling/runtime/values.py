@@ -166,11 +166,21 @@ class VolumeDevice(Struct, frozen=True, kw_only=True):
     read_only: bool = False
 
 
+class SelinuxOptions(Struct, frozen=True, kw_only=True):
+    """The parts of an SELinux label that a container sets; empty ones are the machine's defaults."""
+
+    user: str = ""
+    role: str = ""
+    type: str = ""
+    level: str = ""
+
+
 class Security(Struct, frozen=True, kw_only=True):
     """A container's privileges, already decided by the kubelet from pod and container.
 
     ``user`` is ``UID`` or a name of the image's ``/etc/passwd``, empty for the image's own;
-    ``seccomp`` is ``runtime/default``, ``unconfined`` or ``localhost/<absolute path>``.
+    ``seccomp`` is ``runtime/default``, ``unconfined`` or ``localhost/<absolute path>``;
+    ``app_armor`` is ``runtime/default``, ``unconfined``, ``localhost/<profile>`` or empty.
     """
 
     user: str = ""
@@ -183,6 +193,8 @@ class Security(Struct, frozen=True, kw_only=True):
     no_new_privileges: bool = False
     read_only_rootfs: bool = False
     seccomp: str = "unconfined"
+    app_armor: str = ""
+    selinux: SelinuxOptions | None = None
     masked_paths: tuple[str, ...] = ()
     readonly_paths: tuple[str, ...] = ()
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from podling.api.core_v1 import Container, Pod, PodSecurityContext, SeccompProfile, SecurityContext
 from podling.kubelet.config import KubeletConfig
+from podling.kubelet.containers.security_modules import app_armor_profile, selinux_options
 from podling.kubelet.failures import StartFailure
 from podling.kubelet.pod_spec import pod_text
 from podling.runtime.base import Security
@@ -52,6 +53,8 @@ def container_security(pod: Pod, container: Container, config: KubeletConfig) ->
         no_new_privileges=inner.allow_privilege_escalation is False and not privileged,
         read_only_rootfs=bool(inner.read_only_root_filesystem),
         seccomp=_seccomp(inner.seccomp_profile or outer.seccomp_profile, config, privileged=privileged),
+        app_armor=app_armor_profile(outer, inner),
+        selinux=selinux_options(outer, inner),
         masked_paths=() if unmasked else DEFAULT_MASKED_PATHS,
         readonly_paths=() if unmasked else DEFAULT_READONLY_PATHS,
     )

@@ -12,6 +12,7 @@ from pathlib import Path
 from msgspec import Struct, field
 
 from podling.kubelet.topology.machine_topology import read_huge_pages
+from podling.runtime.app_armor import is_app_armor_enabled
 from podling.runtime.platform import architecture
 
 HUGE_PAGES_FOLDER = Path("/sys/kernel/mm/hugepages")
@@ -33,6 +34,8 @@ class Machine(Struct, frozen=True, kw_only=True):
     machine_id: str = ""
     system_uuid: str = ""
     boot_id: str = ""
+    app_armor: bool = False
+    """True if the kernel enforces AppArmor profiles."""
     address: str = "127.0.0.1"
 
 
@@ -52,6 +55,7 @@ def read_machine(root_dir: Path) -> Machine:
         machine_id=_first_line("/etc/machine-id"),
         system_uuid=_first_line("/sys/class/dmi/id/product_uuid") or _first_line("/etc/machine-id"),
         boot_id=_first_line("/proc/sys/kernel/random/boot_id"),
+        app_armor=is_app_armor_enabled(),
         address=primary_address(),
     )
 

@@ -13,7 +13,8 @@ from msgspec import Struct
 
 from podling.api.core_v1 import Node, NodeSelectorTerm, Pod
 from podling.kubelet.config import KubeletConfig
-from podling.kubelet.pod_spec import containers_with_kind
+from podling.kubelet.containers.security_modules import app_armor_refusal
+from podling.kubelet.node.machine import Machine
 from podling.kubelet.pods.sysctls import forbidden_sysctl
 from podling.kubelet.status.status import Verdict
 from podling.machinery.pods import is_sidecar, is_static, pod_requests
@@ -38,12 +39,14 @@ def occupant(pod: Pod) -> Occupant:
     return Occupant(pod_requests(pod.spec), _host_ports(pod))
 
 
-def admit(pod: Pod, node: Node, others: Sequence[Occupant], config: KubeletConfig) -> Verdict | None:
+def admit(
+    pod: Pod, node: Node, others: Sequence[Occupant], config: KubeletConfig, machine: Machine
+) -> Verdict | None:
     """Return None if the node admits ``pod`` beside ``others`` (its active pods), else the reason."""
     own = occupant(pod)
     problem = (
         _sysctls(pod, config)
-        or _app_armor(pod)
+        or _app_armor(pod, machine)
         or _devices(pod)
         or _operating_system(pod, node)
         or _resources(own, node, others)
@@ -75,17 +78,11 @@ def _sysctls(pod: Pod, config: KubeletConfig) -> Problem:
     return None
 
 
-def _app_armor(pod: Pod) -> Problem:
-    contexts = [pod.spec.security_context]
-    profiles = [c.app_armor_profile for c in contexts if c is not None]
-    profiles += [
-        c.security_context.app_armor_profile
-        for _, c in containers_with_kind(pod.spec)
-        if c.security_context is not None
-    ]
-    if any(profile is not None and profile.type == "Localhost" for profile in profiles):
-        return "AppArmor", "Cannot enforce AppArmor: AppArmor is not enabled on the host"
-    return None
+def _app_armor(pod: Pod, machine: Machine) -> Problem:
+    refusal = app_armor_refusal(pod, enabled=machine.app_armor)
+    if not refusal or pod.status.phase not in ("", "Pending"):
+        return None
+    return "AppArmor", f"Cannot enforce AppArmor: {refusal}"
 
 
 def _devices(pod: Pod) -> Problem:

@@ -16,6 +16,7 @@ from podling import clock
 from podling.api.core_v1 import Node, Pod, PodSpec
 from podling.client.base import Key, key_of
 from podling.kubelet.config import KubeletConfig
+from podling.kubelet.node.machine import Machine
 from podling.kubelet.node.node_pressure import pressure_refusal
 from podling.kubelet.pods.admission import Occupant, Waiting, admit, occupant
 from podling.kubelet.pods.collaborators import PodServices
@@ -56,12 +57,14 @@ class PodWorkers(Mapping[str, PodWorker]):
     def __init__(
         self,
         config: KubeletConfig,
+        machine: Machine,
         node: Callable[[], Node],
         pressures: Callable[[], frozenset[str]],
         shutting_down: Callable[[], bool],
         changed: Callable[[], None] = lambda: None,
     ) -> None:
         self._config = config
+        self._machine = machine
         self._node = node
         self._pressures = pressures
         self._shutting_down = shutting_down
@@ -221,7 +224,7 @@ class PodWorkers(Mapping[str, PodWorker]):
         pressed = pressure_refusal(pod, self._pressures())
         if pressed:
             return Verdict("Evicted", f"Pod was rejected: {pressed}")
-        verdict = admit(pod, self._node(), self._others(pod), self._config)
+        verdict = admit(pod, self._node(), self._others(pod), self._config, self._machine)
         if verdict is None:
             refusal = self._bound.assignments.admit(pod)
             return Verdict(refusal.reason, f"Pod was rejected: {refusal}") if refusal is not None else None

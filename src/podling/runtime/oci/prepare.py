@@ -30,6 +30,13 @@ from podling.runtime.oci.rootfs import Owners, mount_rootfs
 from podling.runtime.oci.sandbox import joined_namespaces
 from podling.runtime.oci.seccomp import profile_for
 from podling.runtime.oci.seccomp_compile import compiled
+from podling.runtime.oci.security_modules import (
+    SelinuxLabels,
+    app_armor_profile,
+    default_labels,
+    loaded_profiles,
+    selinux_labels,
+)
 from podling.runtime.oci.spec import Device, Inputs, image_binds, oci_config, stop_signal
 from podling.runtime.oci.users import User, check_user, resolve_user
 from podling.runtime.platform import architecture
@@ -124,6 +131,8 @@ def _prepare(
         devices=_devices(spec),
         unified_cgroups=host.cgroups.unified,
         huge_page_cgroups=host.cgroups.limits_huge_pages,
+        app_armor=_app_armor(spec),
+        selinux=_selinux(spec),
         oom_score_adj=_oom_score(spec.resources.oom_score_adj, host),
         open_files=inherited_open_files(),
     )
@@ -190,6 +199,16 @@ def _oom_score(wanted: int | None, host: Host) -> int | None:
     if wanted is None or "CAP_SYS_RESOURCE" in host.capabilities:
         return wanted
     return max(wanted, int(Path("/proc/self/oom_score_adj").read_text()))
+
+
+def _app_armor(spec: ContainerSpec) -> str:
+    wanted = spec.security.app_armor
+    return app_armor_profile(wanted, loaded_profiles()) if wanted else ""
+
+
+def _selinux(spec: ContainerSpec) -> SelinuxLabels | None:
+    wanted = spec.security.selinux
+    return selinux_labels(wanted, default_labels()) if wanted is not None else None
 
 
 def _volumes(

@@ -25,6 +25,7 @@ from podling.runtime.base import (
 from podling.runtime.images.records import ImageContent
 from podling.runtime.oci.host_files import place_of
 from podling.runtime.oci.seccomp_compile import ANNOTATION as COMPILED_FILTER
+from podling.runtime.oci.security_modules import SelinuxLabels
 from podling.runtime.oci.users import User
 from podling.runtime.values import SWAP_MAX
 
@@ -98,6 +99,9 @@ class Inputs(Struct, frozen=True, kw_only=True):
     unified_cgroups: bool = False
     huge_page_cgroups: bool = False
     """True if version 1 of cgroups limits huge pages here: its controller ``hugetlb`` is mounted."""
+    app_armor: str = ""
+    """The AppArmor profile; empty for none."""
+    selinux: SelinuxLabels | None = None
     oom_score_adj: int | None = None
     open_files: tuple[int, int] | None = None
     """The soft and the hard limit of open files; None leaves them as they are."""
@@ -163,6 +167,9 @@ def oci_config(inputs: Inputs) -> dict[str, Any]:
             config["annotations"][COMPILED_FILTER] = inputs.seccomp_filter
     if inputs.users is not None:
         config["linux"] |= id_mappings(inputs.users)
+    if inputs.selinux is not None:
+        config["process"]["selinuxLabel"] = inputs.selinux.process
+        config["linux"]["mountLabel"] = inputs.selinux.mount
     if inputs.devices:
         config["linux"]["devices"] = [_device(device) for device in inputs.devices]
     return config
@@ -192,6 +199,8 @@ def _process(inputs: Inputs) -> dict[str, Any]:
     }
     if inputs.oom_score_adj is not None:
         process["oomScoreAdj"] = inputs.oom_score_adj
+    if inputs.app_armor:
+        process["apparmorProfile"] = inputs.app_armor
     if inputs.open_files is not None:
         soft, hard = inputs.open_files
         process["rlimits"] = [{"type": "RLIMIT_NOFILE", "soft": soft, "hard": hard}]

@@ -178,6 +178,8 @@ def container_warnings(spec: ContainerSpec, ours: Identity) -> tuple[str, ...]:
         "capabilities are not changed": bool(security.add_capabilities or security.drop_capabilities),
         "groups are not changed without root": groups and not ours.may_change,
         "the seccomp profile is not applied": security.seccomp.startswith("localhost/"),
+        "the AppArmor profile is not applied": bool(security.app_armor),
+        "the SELinux label is not set": security.selinux is not None,
         "process namespaces are not shared: all processes of the machine are visible": bool(
             spec.process_target
         ),

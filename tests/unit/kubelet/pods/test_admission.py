@@ -9,6 +9,7 @@ import pytest
 
 from podling.api.core_v1 import Node, Pod
 from podling.kubelet.config import KubeletConfig
+from podling.kubelet.node.machine import Machine
 from podling.kubelet.pods.admission import admit, occupant
 
 
@@ -80,7 +81,9 @@ def affinity(**requirement: Any) -> dict[str, Any]:
     ],
 )
 def test_node_admits_or_rejects_with_reason(subject: Pod, others: list[Pod], reason: str | None) -> None:
-    verdict = admit(subject, node(disk="ssd"), [occupant(other) for other in others], KubeletConfig())
+    verdict = admit(
+        subject, node(disk="ssd"), [occupant(other) for other in others], KubeletConfig(), Machine()
+    )
     assert (verdict.reason if verdict is not None else None) == reason
 
 
@@ -97,5 +100,42 @@ def test_node_admits_or_rejects_with_reason(subject: Pod, others: list[Pod], rea
 def test_no_execute_taints_reject_pods(tolerations: list[dict[str, str]], taken: bool) -> None:
     taints = [{"key": "down", "value": "now", "effect": "NoExecute"}, {"key": "x", "effect": "NoSchedule"}]
     subject = msgspec.structs.replace(node(), spec=msgspec.convert({"taints": taints}, type(node().spec)))
-    verdict = admit(pod(tolerations=tolerations), subject, [], KubeletConfig())
+    verdict = admit(pod(tolerations=tolerations), subject, [], KubeletConfig(), Machine())
     assert (verdict is None) == taken
+
+
+def profile(kind: str) -> dict[str, Any]:
+    more = {"localhostProfile": "web"} if kind == "Localhost" else {}
+    return {"appArmorProfile": {"type": kind, **more}}
+
+
+@pytest.mark.parametrize("kind", ["RuntimeDefault", "Localhost", "Unconfined"])
+@pytest.mark.parametrize("enabled", [False, True])
+@pytest.mark.parametrize("place", ["pod", "container", "init"])
+def test_app_armor_profiles_need_a_kernel_that_enforces_them(kind: str, enabled: bool, place: str) -> None:
+    wanted = profile(kind)
+    spec: dict[str, Any] = {"containers": [{"name": "app"}]}
+    if place == "pod":
+        spec["securityContext"] = wanted
+    else:
+        where = "containers" if place == "container" else "initContainers"
+        spec[where] = [{"name": "app" if place == "container" else "first", "securityContext": wanted}]
+    verdict = admit(pod(**spec), node(), [], KubeletConfig(), Machine(app_armor=enabled))
+    if enabled or kind == "Unconfined":
+        assert verdict is None
+    else:
+        assert verdict is not None
+        assert verdict.reason == "AppArmor"
+        text = "Pod was rejected: Cannot enforce AppArmor: AppArmor is not enabled on the host"
+        assert verdict.message == text
+
+
+def test_pod_that_runs_is_not_checked_for_app_armor_again() -> None:
+    running = msgspec.convert(
+        {
+            "spec": {"containers": [{"name": "app"}], "securityContext": profile("Localhost")},
+            "status": {"phase": "Running"},
+        },
+        Pod,
+    )
+    assert admit(running, node(), [], KubeletConfig(), Machine()) is None

@@ -17,6 +17,7 @@ from podling.runtime.base import (
 )
 from podling.runtime.images.image_documents import RunConfig
 from podling.runtime.images.records import ImageContent
+from podling.runtime.oci.security_modules import SelinuxLabels
 from podling.runtime.oci.spec import (
     Device,
     Inputs,
@@ -256,3 +257,13 @@ def test_huge_pages_are_limited_by_each_version_of_cgroups() -> None:
     newer = configured(limits, unified_cgroups=True)["linux"]["resources"]
     assert newer["unified"] == files
     assert "hugepageLimits" not in configured(limits)["linux"]["resources"], "the controller is not mounted"
+
+
+def test_profile_and_label_are_of_containers_that_have_them() -> None:
+    plain = configured(spec())
+    assert "apparmorProfile" not in plain["process"]
+    assert "selinuxLabel" not in plain["process"]
+    config = configured(spec(), app_armor="web", selinux=SelinuxLabels("u:r:t:s0", "u:object_r:f:s0"))
+    assert config["process"]["apparmorProfile"] == "web"
+    assert config["process"]["selinuxLabel"] == "u:r:t:s0"
+    assert config["linux"]["mountLabel"] == "u:object_r:f:s0"

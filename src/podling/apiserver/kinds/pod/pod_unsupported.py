@@ -21,8 +21,6 @@ _VOLUMES = (
 )  # fmt: skip
 
 _CONTAINER_FIELDS = (
-    "security_context.app_armor_profile",
-    "security_context.se_linux_options",
     "security_context.windows_options",
     "resources.claims",
 )
@@ -33,8 +31,6 @@ UNSUPPORTED: tuple[str, ...] = (
     "volumes[*].projected.sources[*].pod_certificate",
     "resource_claims",
     "scheduling_group",
-    "security_context.app_armor_profile",
-    "security_context.se_linux_options",
     "security_context.se_linux_change_policy",
     "security_context.windows_options",
     *(f"{container}.{field}" for container in _ANY_CONTAINER for field in _CONTAINER_FIELDS),

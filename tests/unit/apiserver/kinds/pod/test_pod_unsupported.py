@@ -16,8 +16,13 @@ ROWS: list[tuple[str, list[str]]] = [
     ("spec: {hostUsers: false}", []),
     ("spec: {hostUsers: true}", []),
     (
-        "spec: {containers: [{name: a, image: x, securityContext: {seLinuxOptions: {level: s0}}}]}",
-        [f"{C0}.securityContext.seLinuxOptions: not honoured by this cluster"],
+        "spec: {containers: [{name: a, image: x, securityContext: {windowsOptions: {}}}]}",
+        [f"{C0}.securityContext.windowsOptions: not honoured by this cluster"],
+    ),
+    (
+        "spec: {containers: [{name: a, image: x, securityContext: {seLinuxOptions: {level: s0}, "
+        "appArmorProfile: {type: RuntimeDefault}}}]}",
+        [],
     ),
 ]
 
