@@ -222,6 +222,11 @@ def test_container_does_not_outlive_its_memory_limit(boxes: RealCluster, kind: K
     assert container["state"]["terminated"]["exitCode"] == 137
 
 
+def test_executed_commands_have_the_oom_score_of_their_container(boxes: RealCluster, kind: Kind) -> None:
+    """A BestEffort pod has 1000: the kernel kills a command of ``kubectl exec`` before the node's own."""
+    assert run(boxes, kind, "cat /proc/self/oom_score_adj /proc/1/oom_score_adj").split() == ["1000", "1000"]
+
+
 def test_container_does_not_fill_the_disk_unnoticed(boxes: RealCluster, kind: Kind) -> None:
     status = ended(boxes, f"greedy-{kind.name}")
     assert status["reason"] == "Evicted"

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from podling import clock
 from podling.kubelet.config import KubeletConfig
+from podling.kubelet.configuration.files import load
 from podling.kubelet.kubelet import Kubelet
 from podling.runtime.base import LinuxResources
 from podling.runtime.failures import RuntimeFailure
@@ -92,3 +93,28 @@ async def test_container_without_memory_limit_gets_no_swap(tmp_path: Path) -> No
         container = await machine.run(await machine.pod(), resources=limits)
         said = await machine.exec(container, "sh", "-c", f"cat {SWAP_FILES}")
         assert said.out.split() == ["0"]
+
+
+KUBELET = """
+apiVersion: kubelet.config.k8s.io/v1beta1
+kind: KubeletConfiguration
+podPidsLimit: 30
+evictionHard: {}
+"""
+
+
+async def test_pods_have_the_process_limit_of_the_kubelets_file(tmp_path: Path) -> None:
+    """The containers of a pod share the limit."""
+    file = tmp_path / "kubelet.yaml"
+    file.write_text(KUBELET)
+    config = replace(KubeletConfig(), **load(file, None))
+    assert config.pod_pids_limit == 30
+    forks = "for n in $(seq 20); do sleep 3600 & done; echo all; sleep 3600"
+    async with real_node(tmp_path, config) as node:
+        await node.run("roomy", {"name": "main"}, {"name": "second"})
+        pod = await node.phase("roomy", "Running")
+        assert (await node.exec(pod, "main", "sh", "-c", forks.replace("; sleep 3600", ""))).out == "all\n"
+        said = await node.exec(pod, "second", "sh", "-c", forks)
+        assert said.code != 0
+        assert "can't fork" in said.err
+        assert "all" not in said.out

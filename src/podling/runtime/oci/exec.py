@@ -28,6 +28,7 @@ from podling.files.trees import remove_tree
 from podling.runtime.base import ExecTimeout, IdRange, RuntimeFailure, Streams
 from podling.runtime.oci import commands, error_messages, linux
 from podling.runtime.oci.console import Console
+from podling.runtime.oci.exec_description import Description
 from podling.runtime.oci.host import Host, birth
 from podling.runtime.oci.records import ContainerRecord
 from podling.runtime.oci.stdio import stdio_owner
@@ -90,6 +91,8 @@ class _Exec:
         self._watch = -1
         self._standard = (subprocess.DEVNULL, subprocess.DEVNULL, subprocess.DEVNULL)
         self._size: tuple[int, int] | None = None
+        self._description = b""
+        self._oom_score: int | None = None
         self._terminal = -1
         self._owner = stdio_owner(record, users)
         self._console = Console(self._place) if tty and host.engine.name == "crun" else None
@@ -159,7 +162,8 @@ class _Exec:
         if self._tty and not any(entry.startswith("TERM=") for entry in process["env"]):
             process["env"] = [*process["env"], "TERM=xterm"]
         self._place.mkdir(mode=0o700)
-        (self._place / "process.json").write_bytes(msgspec.json.encode(process))
+        self._oom_score = process.get("oomScoreAdj")
+        self._description = msgspec.json.encode(process)
 
     async def _until_running(self) -> None:
         """Wait until the command runs, or all is over.
@@ -190,6 +194,14 @@ class _Exec:
             self._watch = -1
 
     def _spawn(self) -> None:
+        description = Description(self._description)
+        try:
+            self._process = self._start_engine(description.reader)
+            description.give(self._process.pid, self._oom_score)
+        finally:
+            description.close()
+
+    def _start_engine(self, description: int) -> subprocess.Popen[bytes]:
         engine = self._host.engine
         arguments = [
             engine.path,
@@ -197,7 +209,7 @@ class _Exec:
             f"--log={'file:' if engine.name == 'crun' else ''}{self._place / 'log'}",
             "--log-format=json",
             "exec",
-            f"--process={self._place / 'process.json'}",
+            f"--process=/proc/self/fd/{description}",
             f"--pid-file={self._pid_file}",
             *([f"--console-socket={self._console.path}"] if self._console else []),
             self._record.id,
@@ -205,7 +217,14 @@ class _Exec:
         stdin, stdout, stderr = self._standard
         self._host.view.enter()
         program = self._host.program.path
-        self._process = commands.spawn(arguments, program=program, stdin=stdin, stdout=stdout, stderr=stderr)
+        return commands.spawn(
+            arguments,
+            program=program,
+            stdin=stdin,
+            stdout=stdout,
+            stderr=stderr,
+            pass_fds=(description,),
+        )
 
     def _open_pipes(self) -> tuple[int, int, int]:
         """Ours: where to write its input (or -1), and to read its output and errors from."""
