@@ -12,6 +12,7 @@ from podling.api.core_v1 import Pod
 from podling.client.base import Client
 from podling.client.events import Regarding
 from podling.kubelet.config import KubeletConfig
+from podling.kubelet.containers.subordinate_ids import read_subordinate_ids
 from podling.kubelet.manifest_fetch import Fetch, fetch
 from podling.kubelet.node.machine import Machine
 from podling.kubelet.shutdown.logind import Logind, connect_logind
@@ -46,5 +47,7 @@ class KubeletDeps(Struct, frozen=True):
     """Returns the machine's login manager, whose shutdowns the kubelet delays. Raises ``LogindFailure``."""
     fetch_manifest: Fetch = fetch
     """Reads the manifest of static pods from a URL."""
+    read_subordinate_ids: Callable[[], tuple[str, str] | None] = read_subordinate_ids
+    """Returns what ``getsubids`` says of the user ``kubelet``. Raises ``ValueError`` if it fails."""
     swaps: Path = Path("/proc/swaps")
     """The kernel's list of swap areas."""

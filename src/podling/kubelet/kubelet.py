@@ -31,7 +31,9 @@ from podling.kubelet.containers.hooks import HookRunner
 from podling.kubelet.containers.images import ImageManager
 from podling.kubelet.containers.pod_files import PodFiles
 from podling.kubelet.containers.service_links import service_variables
+from podling.kubelet.containers.subordinate_ids import pool_from
 from podling.kubelet.containers.termination import Killer
+from podling.kubelet.containers.user_ids import Pool, default_pool
 from podling.kubelet.containers.user_namespaces import UserNamespaces
 from podling.kubelet.deps import KubeletDeps
 from podling.kubelet.directories import Directories
@@ -194,7 +196,7 @@ class Kubelet:
             images=ImageManager(deps),
             watches=watches,
             volumes=volumes,
-            users=UserNamespaces(deps.runtime, directories, deps.config),
+            users=UserNamespaces(deps.runtime, directories, deps.config, _id_pool(deps)),
             files=files,
             starter=ContainerStarter(deps, specs, hooks, killer),
             killer=killer,
@@ -375,6 +377,20 @@ def _check_swap(deps: KubeletDeps) -> None:
     refusal = swap_refusal(deps.config, read_swap_areas(deps.swaps))
     if refusal:
         raise RuntimeFailure(refusal)
+
+
+def _id_pool(deps: KubeletDeps) -> Pool:
+    """Return the blocks of IDs of pods with users of their own.
+
+    Raises ``RuntimeFailure`` if the machine gives the kubelet IDs that cannot be divided among pods.
+    """
+    count = deps.config.user_namespaces_ids_per_pod
+    if not deps.config.write_files:
+        return default_pool(count)
+    try:
+        return pool_from(deps.read_subordinate_ids(), count, deps.config.max_pods)
+    except ValueError as error:
+        raise RuntimeFailure(str(error)) from error
 
 
 def _manager_settings(deps: KubeletDeps, machine: Machine, capacity: Mapping[str, str]) -> Settings:

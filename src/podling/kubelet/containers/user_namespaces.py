@@ -16,7 +16,7 @@ from podling.api.core_v1 import Pod
 from podling.files.atomic import write_atomically
 from podling.kubelet.blocking import blocking
 from podling.kubelet.config import KubeletConfig
-from podling.kubelet.containers.user_ids import mapping_text, next_block, read_mapping
+from podling.kubelet.containers.user_ids import Pool, mapping_text, next_block, read_mapping
 from podling.kubelet.directories import Directories
 from podling.runtime.base import IdRange, Runtime, RuntimeFailure, RuntimeHandler
 
@@ -24,9 +24,14 @@ logger = logging.getLogger(__name__)
 
 
 class UserNamespaces:
-    """The users of the pods of one node. Nothing is read before the first pod needs it."""
+    """The users of the pods of one node. Nothing is read before the first pod needs it.
 
-    def __init__(self, runtime: Runtime, directories: Directories, config: KubeletConfig) -> None:
+    Args:
+        pool: the blocks of IDs that the pods may have.
+    """
+
+    def __init__(self, runtime: Runtime, directories: Directories, config: KubeletConfig, pool: Pool) -> None:
+        self._pool = pool
         self._runtime = runtime
         self._directories = directories
         self._count = config.user_namespaces_ids_per_pod
@@ -65,7 +70,7 @@ class UserNamespaces:
         raise RuntimeFailure(f"{text}: {why}" if why else text)
 
     async def _new(self, uid: str) -> IdRange:
-        found = next_block(self._used.values(), self._last, self._count)
+        found = next_block(self._used.values(), self._last, self._count, self._pool)
         if found is None:
             text = "could not find an empty slot to allocate a user namespace"
             raise RuntimeFailure(f"create user namespace: {text}")
@@ -96,7 +101,7 @@ class UserNamespaces:
         for uid in self._directories.pod_uids():
             path = self._directories.user_namespace(uid)
             try:
-                users = read_mapping(path.read_bytes(), self._count)
+                users = read_mapping(path.read_bytes(), self._count, self._pool)
                 self._note(uid, users)
             except FileNotFoundError:
                 continue

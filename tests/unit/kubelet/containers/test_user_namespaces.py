@@ -19,14 +19,16 @@ from podling.testing import ControlPlane
 from tests.support.kubelet_node import SimNode, pod, sim_node
 
 COUNT = 65536
+CONFIG = KubeletConfig(
+    node_addresses=("192.168.0.10",),
+    capacity={"cpu": "4", "memory": "8Gi", "ephemeral-storage": "100Gi"},
+)
 
 
 @pytest.fixture
 async def node(cluster: ControlPlane, tmp_path: Path) -> AsyncIterator[SimNode]:
     """A node that writes the files of pods, as a real one does."""
-    capacity = {"cpu": "4", "memory": "8Gi", "ephemeral-storage": "100Gi"}
-    config = KubeletConfig(node_addresses=("192.168.0.10",), capacity=capacity)
-    async with sim_node(cluster, tmp_path, config=config) as one:
+    async with sim_node(cluster, tmp_path, config=CONFIG) as one:
         yield one
 
 
