@@ -1,4 +1,4 @@
-"""Whether the machine's kernel enforces AppArmor profiles."""
+"""Reads from the kernel that it enforces AppArmor profiles."""
 
 from __future__ import annotations
 
