@@ -1,4 +1,4 @@
-"""AppArmor profiles and SELinux labels that pods ask for. Pure.
+"""AppArmor profiles and SELinux labels that pods specify. Pure.
 
 Upstream: ``pkg/security/apparmor``, ``pkg/securitycontext``, ``pkg/kubelet/kuberuntime/security_context.go``.
 """

@@ -1,6 +1,6 @@
 """The IDs that the machine's administrator has given the user ``kubelet``, as ``getsubids`` shows them.
 
-They are asked for only if there is such a user: the answer may come from a server, so that none is an error
+They are read only if there is such a user: the answer may come from a server, so that none is an error
 then (``getKubeletMappings`` in ``pkg/kubelet/kubelet_pods.go``).
 """
 

@@ -1,6 +1,6 @@
 """AppArmor and SELinux: what the machine has of them, and what a container gets of it.
 
-Nothing is read for a container that asks for neither. Profiles of AppArmor are loaded by the machine's
+Nothing is read for a container that specifies neither. Profiles of AppArmor are loaded by the machine's
 administrator; ``runtime/default`` is the default profile of a container runtime that is installed here.
 The label of a container follows SELinux' own defaults for containers (``lxc_contexts``), changed by the
 options of the pod; files of volumes keep the labels that they have.
