@@ -12,8 +12,8 @@ from pathlib import Path
 from msgspec import Struct, field
 
 from podling.kubelet.topology.machine_topology import read_huge_pages
-from podling.runtime.app_armor import is_app_armor_enabled
 from podling.runtime.platform import architecture
+from podling.runtime.security_modules import is_app_armor_enabled
 
 HUGE_PAGES_FOLDER = Path("/sys/kernel/mm/hugepages")
 

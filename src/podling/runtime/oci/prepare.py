@@ -30,16 +30,16 @@ from podling.runtime.oci.rootfs import Owners, mount_rootfs
 from podling.runtime.oci.sandbox import joined_namespaces
 from podling.runtime.oci.seccomp import profile_for
 from podling.runtime.oci.seccomp_compile import compiled
-from podling.runtime.oci.security_modules import (
+from podling.runtime.oci.spec import Device, Inputs, image_binds, oci_config, stop_signal
+from podling.runtime.oci.users import User, check_user, resolve_user
+from podling.runtime.platform import architecture
+from podling.runtime.security_modules import (
     SelinuxLabels,
     app_armor_profile,
     default_labels,
     loaded_profiles,
     selinux_labels,
 )
-from podling.runtime.oci.spec import Device, Inputs, image_binds, oci_config, stop_signal
-from podling.runtime.oci.users import User, check_user, resolve_user
-from podling.runtime.platform import architecture
 from podling.runtime.values import SWAP_MAX
 
 

@@ -25,8 +25,8 @@ from podling.runtime.base import (
 from podling.runtime.images.records import ImageContent
 from podling.runtime.oci.host_files import place_of
 from podling.runtime.oci.seccomp_compile import ANNOTATION as COMPILED_FILTER
-from podling.runtime.oci.security_modules import SelinuxLabels
 from podling.runtime.oci.users import User
+from podling.runtime.security_modules import SelinuxLabels
 from podling.runtime.values import SWAP_MAX
 
 DEFAULT_PATH = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"

@@ -33,7 +33,7 @@ def test_machine_without_the_user_or_the_program_gives_no_certain_ids(tmp_path: 
     assert pool_from(None, COUNT, 110) == default_pool(COUNT)
 
 
-def test_program_is_asked_for_users_and_groups(tmp_path: Path) -> None:
+def test_program_shows_users_and_groups(tmp_path: Path) -> None:
     user = getpass.getuser()
     assert read_subordinate_ids(user, program(tmp_path, 'echo "$@"')) == (f"{user}\n", f"-g {user}\n")
 

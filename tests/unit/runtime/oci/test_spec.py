@@ -17,7 +17,6 @@ from podling.runtime.base import (
 )
 from podling.runtime.images.image_documents import RunConfig
 from podling.runtime.images.records import ImageContent
-from podling.runtime.oci.security_modules import SelinuxLabels
 from podling.runtime.oci.spec import (
     Device,
     Inputs,
@@ -28,6 +27,7 @@ from podling.runtime.oci.spec import (
     working_directory,
 )
 from podling.runtime.oci.users import User
+from podling.runtime.security_modules import SelinuxLabels
 
 
 def image(binds: tuple[str, ...] = (), **config: Any) -> ImageContent:

@@ -6,12 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from podling.runtime.app_armor import is_app_armor_enabled
+from podling.kubelet.node.machine import read_machine
 from podling.runtime.base import RuntimeFailure, SelinuxOptions
-from podling.runtime.oci.security_modules import (
+from podling.runtime.security_modules import (
     SelinuxLabels,
     app_armor_profile,
     default_labels,
+    is_app_armor_enabled,
     loaded_profiles,
     selinux_labels,
 )
@@ -128,3 +129,10 @@ def test_options_change_the_label(wanted: SelinuxOptions, process: str, mount: s
 def test_without_options_or_selinux_there_is_no_label() -> None:
     assert selinux_labels(None, LABELS) is None
     assert selinux_labels(SelinuxOptions(level="s0"), None) is None
+
+
+def test_fact_about_this_machine_is_read(tmp_path: Path) -> None:
+    switch = Path("/sys/module/apparmor/parameters/enabled")
+    enabled = switch.exists() and switch.read_text().startswith("Y")
+    assert is_app_armor_enabled() in (enabled, False)
+    assert read_machine(tmp_path).app_armor == is_app_armor_enabled()

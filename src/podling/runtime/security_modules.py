@@ -14,8 +14,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from podling.runtime.app_armor import is_app_armor_enabled
-from podling.runtime.base import RuntimeFailure, SelinuxOptions
+from podling.runtime.failures import RuntimeFailure
+from podling.runtime.values import SelinuxOptions
 
 DEFAULT_PROFILES = ("cri-containerd.apparmor.d", "crio-default", "docker-default", "containers-default")
 """Default profiles of container runtimes; the first one that is loaded counts."""
@@ -27,6 +27,13 @@ class SelinuxLabels(Struct, frozen=True):
 
     process: str
     mount: str
+
+
+def is_app_armor_enabled(root: Path = Path("/")) -> bool:
+    """Return whether the kernel below ``root`` enforces AppArmor profiles."""
+    if not (root / "sys/kernel/security/apparmor").exists():
+        return False
+    return _text(root / "sys/module/apparmor/parameters/enabled").startswith("Y")
 
 
 def loaded_profiles(root: Path = Path("/")) -> frozenset[str] | None:
