@@ -245,6 +245,8 @@ def _hold_back(plan: PodPlan, observed: PodObservation, backoff: BackoffView, no
         able: list[Container] = []
         for container in containers:
             entry = backoff.get(container.name)
+            if replaces_definition(container, observed):
+                entry = None
             until = _held_until(entry, observed.newest_exited(container.name), now)
             if until is None or entry is None:
                 able.append(container)
@@ -254,6 +256,16 @@ def _hold_back(plan: PodPlan, observed: PodObservation, backoff: BackoffView, no
 
     start_init, start = free(plan.start_init), free(plan.start)
     return replace(plan, start_init=start_init, start=start, held=tuple(held))
+
+
+def replaces_definition(container: Container, observed: PodObservation) -> bool:
+    """Return whether the container's newest instance was made from another definition.
+
+    It starts at once: the wait between restarts is for containers that end by themselves. Upstream waits,
+    if the same image ran in this pod before and the last container ended less than the back-off ago.
+    """
+    newest = observed.newest(container.name)
+    return newest is not None and hash_changed(container, newest.annotations)
 
 
 def _held_until(entry: BackoffEntry | None, ended: Observed | None, now: datetime) -> datetime | None:

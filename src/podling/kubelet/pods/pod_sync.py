@@ -34,7 +34,7 @@ from podling.kubelet.failures import (
 )
 from podling.kubelet.observation import PodObservation
 from podling.kubelet.pod_spec import container_type, ephemeral_target, field_path, pod_text
-from podling.kubelet.pods.actions import Held, PodPlan
+from podling.kubelet.pods.actions import Held, PodPlan, replaces_definition
 from podling.kubelet.pods.collaborators import PodServices
 from podling.kubelet.reference_watches import VARIABLES
 from podling.kubelet.status.container_statuses import WaitingReason, default_waiting
@@ -271,7 +271,7 @@ class PodSync:
             image = await image_task
             instance = await self._instance(container, image, mounted, sandbox, current)
             ended = current.observed.newest_exited(container.name)
-            if ended is not None:
+            if ended is not None and not replaces_definition(container, current.observed):
                 memory.backoff.advance(backoff_key(pod, container), ended.finished_at or now, now)
             memory.attempts[container.name] = instance.attempt
             services = await self._services.service_links(pod)
