@@ -40,6 +40,11 @@ def empty_sandboxes(observed: PodObservation, removed: tuple[Container, ...]) ->
     return tuple(sandbox.id for sandbox in former if not sandbox.ready and sandbox.id not in used)
 
 
+def has_dead(observed: PodObservation) -> bool:
+    """Return whether ``remove_dead`` would remove something."""
+    return bool(superfluous_containers(observed) or empty_sandboxes(observed, ()))
+
+
 async def remove_dead(services: PodServices, pod: Pod, observed: PodObservation) -> None:
     """Remove ended containers and empty sandboxes from the runtime. Raises ``RuntimeFailure``."""
     dead = superfluous_containers(observed)

@@ -271,7 +271,7 @@ class PodSync:
             image = await image_task
             instance = await self._instance(container, image, mounted, sandbox, current)
             ended = current.observed.newest_exited(container.name)
-            if ended is not None and not replaces_definition(container, current.observed):
+            if ended is not None and not _is_replaced(container, current.observed):
                 memory.backoff.advance(backoff_key(pod, container), ended.finished_at or now, now)
             memory.attempts[container.name] = instance.attempt
             services = await self._services.service_links(pod)
@@ -328,6 +328,13 @@ class PodSync:
             pod_ips=_addresses(pod, sandbox, current),
             process_target=target.id if target is not None else "",
         )
+
+
+def _is_replaced(container: Container, observed: PodObservation) -> bool:
+    """Return whether the container was killed for its new definition: such a start is no restart."""
+    newest = observed.newest(container.name)
+    running = newest is not None and newest.state is ContainerState.RUNNING
+    return running and replaces_definition(container, observed)
 
 
 def _addresses(pod: Pod, sandbox: Sandbox, current: Pass) -> tuple[str, ...]:

@@ -23,7 +23,12 @@ from podling.client.base import Unreachable
 from podling.kubelet.pods.actions import PodPlan, plan_pod
 from podling.kubelet.pods.active_deadline import active_until, deadline_verdict
 from podling.kubelet.pods.admission import Waiting
-from podling.kubelet.pods.cleanup import release_resources, remove_dead, remove_everything
+from podling.kubelet.pods.cleanup import (
+    has_dead,
+    release_resources,
+    remove_dead,
+    remove_everything,
+)
 from podling.kubelet.pods.collaborators import PodServices
 from podling.kubelet.pods.pod_record import PodRecord
 from podling.kubelet.pods.pod_sync import Pass, PodSync, error_retry
@@ -47,6 +52,9 @@ from podling.machinery.pods import is_terminal
 from podling.runtime.failures import RuntimeFailure
 
 logger = logging.getLogger(__name__)
+
+CLEAN_AFTER = timedelta(seconds=1)
+"""The delay before ended containers are removed: removal must not hold up news of those just started."""
 
 
 class PodWorker:
@@ -74,6 +82,8 @@ class PodWorker:
         self._due: datetime | None = None
         self._refresh_at: datetime | None = None
         """The time of the next comparison of volumes with their sources; None before the first."""
+        self._clean_at: datetime | None = None
+        """The time when ended containers are removed; None if there are none to remove."""
         self._sources_changed = False
         """True if a source of the volumes has changed since they were last compared."""
         self._ending_since: datetime | None = None
@@ -258,6 +268,7 @@ class PodWorker:
         if self.record.resize.in_progress:
             await self.record.carry_out_resize(pod)
             self.record.decide_status()
+        await self._clean(current.pod, now)
         self._schedule(plan.wake_at, now)
 
     async def _refresh_volumes(self, current: Pass) -> None:
@@ -275,13 +286,22 @@ class PodWorker:
         self._refresh_at = clock.now() + timedelta(seconds=seconds)
 
     async def _carry_out(self, plan: PodPlan, current: Pass) -> None:
-        """Apply the plan, report the result, and remove ended containers."""
+        """Apply the plan, and report the result."""
         again = await self._sync.apply(plan, current)
         await self._observe()
         status = self.record.decide_status()
         if again or status.phase in TERMINAL_PHASES:
             self._wake.set()
-        await remove_dead(self._services, current.pod, self.record.observed)
+
+    async def _clean(self, pod: Pod, now: datetime) -> None:
+        """Remove ended containers a moment after their successors started."""
+        if not has_dead(self.record.observed):
+            self._clean_at = None
+        elif self._clean_at is None:
+            self._clean_at = now + CLEAN_AFTER
+        elif now >= self._clean_at:
+            self._clean_at = None
+            await remove_dead(self._services, pod, self.record.observed)
 
     def _find_verdict(self, now: datetime) -> Verdict | None:
         """Return why the pod must not run on, if there is a reason."""
@@ -333,7 +353,8 @@ class PodWorker:
         """Schedule the next pass without an event."""
         until = active_until(self.record.pod, self.record.status)
         deferred = self.record.resize.retry_at(now)
-        moments = (self._refresh_at, wake_at, self.record.memory.retry_at, until, deferred)
+        retry_at, clean_at = self.record.memory.retry_at, self._clean_at
+        moments = (self._refresh_at, wake_at, retry_at, until, deferred, clean_at)
         self._due = min(moment for moment in moments if moment is not None)
 
     async def _report_progress(self) -> None:
