@@ -13,6 +13,7 @@ from typing import Any
 
 from bench.harness import PODLING, BenchCluster, Figure, cluster, show
 from podling.api.core_v1 import Pod
+from podling.client.base import WatchEventType
 from podling.client.http import HttpClient
 from podling.machinery.encoding import codec
 from podling.machinery.pods import is_ready
@@ -46,30 +47,39 @@ def load_images(running: BenchCluster) -> None:
 
 
 async def measure_containers(running: BenchCluster) -> list[Figure]:
-    """Return the time of an update in place beside that of an update by a new pod: medians, in turns."""
     client = HttpClient.from_kubeconfig(running.kubeconfig)
-    in_place: list[float] = []
-    recreated: list[float] = []
     try:
-        for name in ("InPlaceIfPossible", "ReCreate"):
-            await client.create(clone_set(name.lower(), 1, TAGS[0], name))
-            await all_updated(client, name.lower(), TAGS[0], 1)
-        for number in range(UPDATES):
-            tag = TAGS[(number + 1) % 2]
-            in_place.append(await update(client, "inplaceifpossible", tag, 1))
-            recreated.append(await update(client, "recreate", tag, 1))
+        return [
+            await compare(client, "plain", "of a pod with one container", 0),
+            await compare(client, "usual", "of a pod with init container and two sidecars", 2),
+        ]
     finally:
         await client.close()
-    return [
-        Figure(
-            f"image updated in place, p50 of {UPDATES}",
-            statistics.median(in_place) * 1e3,
-            "ms",
-            statistics.median(recreated) * 1e3,
-            "recreating the pod",
-            0.4,
-        )
-    ]
+
+
+async def compare(client: HttpClient, name: str, what: str, sidecars: int) -> Figure:
+    """Return the time of an update in place beside that of an update by a new pod: medians, in turns.
+
+    Both end when the changed pod is Ready, and the old container, or the old pod, is gone.
+    """
+    in_place: list[float] = []
+    recreated: list[float] = []
+    names = {policy: f"{name}-{policy.lower()}" for policy in ("InPlaceIfPossible", "ReCreate")}
+    for policy, each in names.items():
+        await client.create(clone_set(each, 1, TAGS[0], policy, sidecars))
+        await all_updated(client, each, TAGS[0], 1)
+    for number in range(UPDATES):
+        tag = TAGS[(number + 1) % 2]
+        in_place.append(await update(client, names["InPlaceIfPossible"], tag, 1, sidecars))
+        recreated.append(await update(client, names["ReCreate"], tag, 1, sidecars))
+    return Figure(
+        f"image updated in place, {what}, p50 of {UPDATES}",
+        statistics.median(in_place) * 1e3,
+        "ms",
+        statistics.median(recreated) * 1e3,
+        "recreating the pod",
+        0.4,
+    )
 
 
 async def measure_simulated(running: BenchCluster) -> list[Figure]:
@@ -83,7 +93,7 @@ async def measure_simulated(running: BenchCluster) -> list[Figure]:
     return [Figure(f"CloneSet of {PODS} simulated pods updated in place", seconds, "s", goal=10)]
 
 
-def clone_set(name: str, replicas: int, image: str, policy: str) -> Any:
+def clone_set(name: str, replicas: int, image: str, policy: str, sidecars: int = 0) -> Any:
     rolling = {"podUpdatePolicy": policy, "maxUnavailable": "20%"}
     plain: dict[str, Any] = {
         "apiVersion": "apps.kruise.io/v1beta1",
@@ -92,45 +102,61 @@ def clone_set(name: str, replicas: int, image: str, policy: str) -> Any:
         "spec": {
             "replicas": replicas,
             "selector": {"matchLabels": {"app": name}},
-            "template": template(name, image),
+            "template": template(name, image, sidecars),
             "updateStrategy": {"rollingUpdate": rolling},
         },
     }
     return codec.from_plain(plain, CloneSet.custom_resource.type)
 
 
-def template(name: str, image: str) -> Mapping[str, Any]:
-    container = {
-        "name": "main",
-        "image": image,
-        "imagePullPolicy": "IfNotPresent",
-        "command": ["sh", "-c", SERVE],
-    }
-    spec = {"terminationGracePeriodSeconds": 1, "containers": [container]}
+def template(name: str, image: str, sidecars: int) -> Mapping[str, Any]:
+    """Return a template whose container ``main`` has the image. Sidecars have an init container, too."""
+    main = container("main", image, SERVE)
+    others = [container(f"sidecar-{number}", TAGS[0], SERVE) for number in range(sidecars)]
+    spec = {"terminationGracePeriodSeconds": 1, "containers": [main, *others]}
+    if sidecars:
+        spec["initContainers"] = [container("prepare", TAGS[0], "true")]
     return {"metadata": {"labels": {"app": name}}, "spec": spec}
 
 
-async def update(client: HttpClient, name: str, image: str, replicas: int) -> float:
+def container(name: str, image: str, command: str) -> dict[str, Any]:
+    return {
+        "name": name,
+        "image": image,
+        "imagePullPolicy": "IfNotPresent",
+        "command": ["sh", "-c", command],
+    }
+
+
+async def update(client: HttpClient, name: str, image: str, replicas: int, sidecars: int = 0) -> float:
     """Change the image, and return the seconds until all pods are Ready with it."""
     start = time.perf_counter()
-    patch = {"spec": {"template": template(name, image)}}
+    patch = {"spec": {"template": template(name, image, sidecars)}}
     await client.patch(CloneSet.custom_resource.type, name, patch, "default")
     await all_updated(client, name, image, replicas)
     return time.perf_counter() - start
 
 
 async def all_updated(client: HttpClient, name: str, image: str, replicas: int) -> None:
-    """Follow the pods until all of them are Ready with an image."""
+    """Follow the pods until all of them are Ready with an image, and no others are left."""
     listed = await client.list(Pod, "default", label_selector=f"app={name}")
     ready = {pod.metadata.name: _is_updated(pod, image) for pod in listed.items}
-    if sum(ready.values()) == replicas:
+    if len(ready) == replicas and all(ready.values()):
         return
     stream = client.watch(
         Pod, "default", resource_version=listed.resource_version, label_selector=f"app={name}"
     )
+    waiting = {name for name, is_ready in ready.items() if not is_ready}
     async for event in stream:
-        ready[event.object.metadata.name] = event.type.value != "DELETED" and _is_updated(event.object, image)
-        if sum(ready.values()) == replicas:
+        found = event.object.metadata.name
+        ready[found] = _is_updated(event.object, image)
+        if event.type is WatchEventType.DELETED:
+            del ready[found]
+        if ready.get(found, True):
+            waiting.discard(found)
+        else:
+            waiting.add(found)
+        if len(ready) == replicas and not waiting:
             return
 
 

@@ -97,6 +97,18 @@ async def change_image(node: SimNode) -> None:
     await node.client.patch(Pod, "web", patch, "default", patch_type=PatchType.STRATEGIC)
 
 
+async def change_image_in_vain(node: SimNode) -> None:
+    patch = {"spec": {"containers": [{"name": "app", "image": "No Image"}]}}
+    await node.client.patch(Pod, "web", patch, "default", patch_type=PatchType.STRATEGIC)
+
+
+async def change_image_and_back(node: SimNode) -> None:
+    await change_image_in_vain(node)
+    await clock.sleep(3)
+    patch = {"spec": {"containers": [{"name": "app", "image": "app:1"}]}}
+    await node.client.patch(Pod, "web", patch, "default", patch_type=PatchType.STRATEGIC)
+
+
 def once(seconds: float, code: int = 0) -> dict[str, Any]:
     return {"startSeconds": 0.5, "runs": [{"seconds": seconds, "exitCode": code}]}
 
@@ -171,6 +183,8 @@ LIVES = {
         steady=False,
     ),
     "changed": Life(subject=pod(), runs={"app": 2}, act=change_image, steady=False),
+    "changed in vain": Life(subject=pod(), runs={"app": 1}, act=change_image_in_vain),
+    "changed and back": Life(subject=pod(), runs={"app": 1}, act=change_image_and_back),
     "out of time": Life(
         subject=pod(activeDeadlineSeconds=8, terminationGracePeriodSeconds=GRACE),
         runs={"app": 1},

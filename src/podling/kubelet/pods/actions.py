@@ -258,6 +258,14 @@ def _hold_back(plan: PodPlan, observed: PodObservation, backoff: BackoffView, no
     return replace(plan, start_init=start_init, start=start, held=tuple(held))
 
 
+def replacements(plan: PodPlan) -> dict[str, Kill]:
+    """Return the kills of running containers that are started anew with another definition, by name."""
+    starts = {container.name for container in plan.starts}
+    return {
+        kill.name: kill for kill in plan.kill if kill.reason is KillReason.DEFINITION and kill.name in starts
+    }
+
+
 def replaces_definition(container: Container, observed: PodObservation) -> bool:
     """Return whether the container's newest instance was made from another definition.
 

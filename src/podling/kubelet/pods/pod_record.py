@@ -95,6 +95,7 @@ class PodRecord:
             volumes_ready=memory.volumes_ready,
             verdict=self.verdict,
             resize=self.resize.conditions(),
+            pending_images=tuple(sorted(memory.pending_images.intersection(memory.waiting))),
         )
         probes = services.prober.view(self.uid)
         status = pod_status(pod, self.observed, probes, self.status, facts, clock.now())

@@ -2,13 +2,14 @@
 
 The order is the plan's. Independent steps overlap: while the runtime creates the sandbox, volumes are set
 up and images are looked up or pulled. A container that cannot be started does not delay the others; the
-reason is kept for its status, with the time of the next try.
+reason is kept for its status, with the time of the next try. A running container whose image was changed
+ends only when the new image is there.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import Any, TypeVar
@@ -21,6 +22,7 @@ from podling.api.core_v1 import Container, Pod, PodStatus
 from podling.kubelet.backoff import backoff_key
 from podling.kubelet.containers.container_spec import Instance
 from podling.kubelet.containers.images import ImageUnavailable, Wanted
+from podling.kubelet.containers.init_actions import Kill
 from podling.kubelet.containers.runtime_class import runtime_handler
 from podling.kubelet.containers.sandbox_spec import HostnameTooLong, sandbox_spec
 from podling.kubelet.containers.termination import Order
@@ -34,7 +36,7 @@ from podling.kubelet.failures import (
 )
 from podling.kubelet.observation import PodObservation
 from podling.kubelet.pod_spec import container_type, ephemeral_target, field_path, pod_text
-from podling.kubelet.pods.actions import Held, PodPlan, replaces_definition
+from podling.kubelet.pods.actions import Held, PodPlan, replacements, replaces_definition
 from podling.kubelet.pods.collaborators import PodServices
 from podling.kubelet.reference_watches import VARIABLES
 from podling.kubelet.status.container_statuses import WaitingReason, default_waiting
@@ -52,6 +54,8 @@ from podling.runtime.failures import NotFound, RuntimeFailure
 from podling.runtime.image_service import Image
 
 T = TypeVar("T")
+
+ImageTasks = Mapping[str, asyncio.Task[Image]]
 
 ERROR_BACKOFF_SECONDS = 10.0
 CLAIM_SECONDS = 1.0
@@ -79,6 +83,13 @@ class PodSync:
     def __init__(self, services: PodServices) -> None:
         self._services = services
         self._runtime = services.deps.runtime
+        self._pulling: Mapping[str, str] = {}
+        """The images of which running containers wait for their replacement, by container name."""
+
+    def pulls_in_vain(self, pod: Pod) -> bool:
+        """Return whether a pass waits for the image of a replacement that ``pod`` does not want any more."""
+        containers = (*pod.spec.init_containers, *pod.spec.containers)
+        return any(self._pulling.get(each.name, each.image) != each.image for each in containers)
 
     async def apply(self, plan: PodPlan, current: Pass) -> bool:
         """Carry out the plan, unless it ends the pod; return True if the pod is to be planned again at once.
@@ -95,10 +106,8 @@ class PodSync:
             self._services.deps.recorder.event(pod, "Normal", "SandboxChanged", text)
             await killer.kill_pod(pod, observed)
             await self._remove_init_containers(pod, observed)
-        if plan.kill:
-            containers = {found.id: found for found in observed.containers}
-            orders = [Order(containers[k.container_id], k.reason, k.message) for k in plan.kill]
-            await killer.kill(pod, orders, observed)
+        replaced = replacements(plan)
+        await self._kill([kill for kill in plan.kill if kill.name not in replaced], current)
         for held in plan.held:
             self._note_held(pod, held, memory)
         if plan.create_sandbox or plan.starts:
@@ -108,6 +117,11 @@ class PodSync:
             is_sidecar(container) and container.startup_probe is None and container.name not in memory.waiting
             for container in plan.start_init
         )
+
+    async def _kill(self, kills: Iterable[Kill], current: Pass) -> None:
+        containers = {found.id: found for found in current.observed.containers}
+        orders = [Order(containers[kill.container_id], kill.reason, kill.message) for kill in kills]
+        await self._services.killer.kill(current.pod, orders, current.observed)
 
     async def _reset_all(self, pod: Pod, observed: PodObservation, memory: PodMemory) -> None:
         """Kill and remove all containers at once for ``RestartAllContainers``; logs stay."""
@@ -148,7 +162,7 @@ class PodSync:
         memory.waiting[name] = WaitingReason("CrashLoopBackOff", message)
 
     async def _start(self, plan: PodPlan, current: Pass) -> None:
-        pod, memory = current.pod, current.memory
+        pod, memory, replaced = current.pod, current.memory, replacements(plan)
         if memory.volume_failures and not await self.set_up_volumes(current):
             return  # the images were looked up and reported when the volumes were first tried
         ensure = self._services.images.ensure
@@ -174,10 +188,16 @@ class PodSync:
                 return
             if not all(task.done() for task in tasks):
                 await current.progress()
+            staying: Collection[str] | None = None
             for position, container in enumerate(plan.starts):
                 if position:
                     # Report the containers already started while the others' images are pulled.
                     await current.progress()
+                if container.name in replaced:
+                    if staying is None:
+                        staying = await self._end_replaced(plan, images, volumes, current)
+                    if container.name in staying:
+                        continue
                 await self._start_one(container, sandbox, images[container.name], volumes, current)
             if memory.restarting_all and plan.start:
                 memory.restarting_all = False
@@ -185,6 +205,31 @@ class PodSync:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _end_replaced(
+        self, plan: PodPlan, images: ImageTasks, volumes: ImageTasks, current: Pass
+    ) -> Collection[str]:
+        """End the containers whose definition changed, once the node has all that their successors need.
+
+        Return the names of those that run on, because an image of their successors cannot be had.
+        """
+        replaced, staying = replacements(plan), set[str]()
+        self._pulling = {each.name: each.image or "" for each in plan.starts if each.name in replaced}
+        try:
+            for container in plan.starts:
+                if container.name not in replaced:
+                    continue
+                try:
+                    await images[container.name]
+                    await _mounted(container, volumes)
+                except StartFailure as failure:
+                    staying.add(container.name)
+                    self._note_failure(container, failure, current)
+        finally:
+            self._pulling = {}
+        current.memory.pending_images = frozenset(staying)
+        await self._kill([kill for name, kill in replaced.items() if name not in staying], current)
+        return staying
 
     def _write_files(self, plan: PodPlan, sandbox: Sandbox, current: Pass) -> bool:
         """Return whether the pod has its managed files; if not, schedule another try."""
@@ -260,14 +305,14 @@ class PodSync:
         container: Container,
         sandbox: Sandbox,
         image_task: asyncio.Task[Image],
-        volumes: Mapping[str, asyncio.Task[Image]],
+        volumes: ImageTasks,
         current: Pass,
     ) -> None:
         """Start one container, or keep the reason why it could not be started."""
         pod, memory = current.pod, current.memory
         now = clock.now()
         try:
-            mounted = {m.name: await volumes[m.name] for m in container.volume_mounts if m.name in volumes}
+            mounted = await _mounted(container, volumes)
             image = await image_task
             instance = await self._instance(container, image, mounted, sandbox, current)
             ended = current.observed.newest_exited(container.name)
@@ -278,9 +323,6 @@ class PodSync:
             node, calls = self._services.node(), self._calls((container,), current)
             await self._services.starter.start(sandbox.id, instance, node, services, calls)
         except StartFailure as failure:
-            self._services.metrics.started_containers_errors[
-                failure.reason, container_type(pod, container)
-            ] += 1
             self._note_failure(container, failure, current)
         else:
             self._services.metrics.started_containers[container_type(pod, container)] += 1
@@ -294,6 +336,8 @@ class PodSync:
         self._services.watches.follow(pod.metadata.uid or "", VARIABLES, references, late=True)
 
     def _note_failure(self, container: Container, failure: StartFailure, current: Pass) -> None:
+        kind = container_type(current.pod, container)
+        self._services.metrics.started_containers_errors[failure.reason, kind] += 1
         current.memory.waiting[container.name] = WaitingReason(failure.reason, failure.message)
         unavailable = isinstance(failure, ImageUnavailable)
         if failure.reason != "PostStartHookError":
@@ -328,6 +372,11 @@ class PodSync:
             pod_ips=_addresses(pod, sandbox, current),
             process_target=target.id if target is not None else "",
         )
+
+
+async def _mounted(container: Container, volumes: ImageTasks) -> dict[str, Image]:
+    """Return the images that the container mounts, by volume. Raises ``ImageUnavailable``."""
+    return {m.name: await volumes[m.name] for m in container.volume_mounts if m.name in volumes}
 
 
 def _is_replaced(container: Container, observed: PodObservation) -> bool:

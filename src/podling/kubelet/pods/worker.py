@@ -20,7 +20,7 @@ from msgspec.structs import replace
 from podling import clock, ids
 from podling.api.core_v1 import Pod
 from podling.client.base import Unreachable
-from podling.kubelet.pods.actions import PodPlan, plan_pod
+from podling.kubelet.pods.actions import PodPlan, plan_pod, replacements
 from podling.kubelet.pods.active_deadline import active_until, deadline_verdict
 from podling.kubelet.pods.admission import Waiting
 from podling.kubelet.pods.cleanup import (
@@ -100,6 +100,8 @@ class PodWorker:
     def update(self, pod: Pod) -> None:
         """Take in the pod's new object from the API."""
         self.record.pod = pod
+        if self._pass is not None and self._sync.pulls_in_vain(pod):
+            self._pass.cancel()
         self._apply_demand()
 
     def removed(self) -> None:
@@ -247,6 +249,9 @@ class PodWorker:
             self._demand = replace(self._demand, over=True)
             self._wake.set()
             return
+        starting = {container.name for container in plan.starts} | {each.container.name for each in plan.held}
+        if memory.keep_pending(replacements(plan), starting):
+            status = self.record.decide_status(soon=True)
         current = Pass(pod, self.record.observed, status, memory, self._report_progress)
         due = self._volumes_are_due(now)
         if not plan.idle or plan.held:

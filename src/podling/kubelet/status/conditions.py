@@ -12,6 +12,7 @@ from datetime import datetime
 from msgspec import structs
 
 from podling.api.core_v1 import Container, ContainerStatus, PodCondition, PodSpec
+from podling.kubelet.status.container_statuses import WaitingReason
 from podling.kubelet.status.phase import FAILED, SUCCEEDED
 from podling.machinery.conditions import transition_time
 from podling.machinery.pods import is_sidecar
@@ -19,6 +20,7 @@ from podling.machinery.pods import is_sidecar
 ALL_CONTAINERS_RESTARTING = "AllContainersRestarting"
 CONTAINERS_READY = "ContainersReady"
 DISRUPTION_TARGET = "DisruptionTarget"
+IMAGE_CHANGE_PENDING = "podling.dev/ImageChangePending"
 INITIALIZED = "Initialized"
 POD_READY_TO_START_CONTAINERS = "PodReadyToStartContainers"
 POD_RESIZE_IN_PROGRESS = "PodResizeInProgress"
@@ -30,6 +32,7 @@ KUBELET_OWNED = frozenset(
     {
         ALL_CONTAINERS_RESTARTING,
         CONTAINERS_READY,
+        IMAGE_CHANGE_PENDING,
         INITIALIZED,
         POD_READY_TO_START_CONTAINERS,
         POD_RESIZE_IN_PROGRESS,
@@ -128,6 +131,18 @@ def ready_to_start_condition(sandbox_ready: bool) -> PodCondition:
 
 def scheduled_condition() -> PodCondition:
     return PodCondition(type=POD_SCHEDULED, status="True")
+
+
+def image_change_condition(pending: Sequence[str], waiting: Mapping[str, WaitingReason]) -> PodCondition:
+    """Return the condition of a pod with containers that run on with an old image.
+
+    Upstream has none: its kubelet ends a container before it pulls the new image.
+    """
+    reasons = [waiting[name] for name in pending]
+    texts = [f"container {name}: {why.message}" for name, why in zip(pending, reasons, strict=True)]
+    return PodCondition(
+        type=IMAGE_CHANGE_PENDING, status="True", reason=reasons[0].reason, message="; ".join(texts)
+    )
 
 
 def all_restarting_condition(restarting: bool, phase: str) -> PodCondition:

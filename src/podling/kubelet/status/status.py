@@ -58,6 +58,8 @@ class PodFacts(Struct, frozen=True):
     verdict: Verdict | None = None
     resize: tuple[PodCondition, ...] = ()
     """The conditions of a resize in progress."""
+    pending_images: tuple[str, ...] = ()
+    """The containers that run on with an old image; ``containers.waiting`` has the reasons."""
 
 
 def pod_status(
@@ -165,6 +167,8 @@ def _conditions(
     ]
     if _has_restart_all_rule(pod):
         made.append(rules.all_restarting_condition(restarting, phase))
+    if facts.pending_images and not facts.terminal:
+        made.append(rules.image_change_condition(facts.pending_images, facts.containers.waiting))
     if facts.verdict is not None and facts.verdict.condition is not None:
         made.insert(0, facts.verdict.condition)
         disruption = None

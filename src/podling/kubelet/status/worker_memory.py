@@ -6,6 +6,7 @@ or starts anew as Kubernetes allows (back-off, waiting reasons).
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -28,6 +29,8 @@ class PodMemory:
     """By container name: the end of its back-off, and the time of the last event about it."""
     attempts: dict[str, int] = field(default_factory=dict)
     """The highest attempt seen of each container, also of those removed since."""
+    pending_images: frozenset[str] = frozenset()
+    """The containers that run on with an old image, as the new one cannot be had; ``waiting`` says why."""
     restarting_all: bool = False
     """True while a restart rule restarts all containers."""
     volumes_ready: bool = False
@@ -38,6 +41,19 @@ class PodMemory:
     def retry(self, moment: datetime) -> None:
         """Schedule the next pass at ``moment`` or before."""
         self.retry_at = moment if self.retry_at is None else min(self.retry_at, moment)
+
+    def keep_pending(self, replaced: Collection[str], starting: Collection[str]) -> bool:
+        """Drop the pending images of containers that are not to be replaced any more. Return True if any.
+
+        Args:
+            replaced: the containers that run, and are to be replaced.
+            starting: the containers to start, of which ``waiting`` still says why they do not run.
+        """
+        dropped = self.pending_images.difference(replaced)
+        for name in dropped.difference(starting):
+            self.waiting.pop(name, None)
+        self.pending_images -= dropped
+        return bool(dropped)
 
     def observe(self, observed: PodObservation) -> None:
         """Take in the runtime's containers."""

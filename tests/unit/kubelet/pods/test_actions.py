@@ -161,6 +161,15 @@ def test_container_in_back_off_is_held() -> None:
     assert started(plan(made, backoff={"a": entry})) == ["a"]
 
 
+def test_changed_image_starts_without_back_off() -> None:
+    made = world(pod("a", "b"), "a:1", "b")
+    changed = tuple(structs.replace(c, image="y") if c.name == "a" else c for c in made.pod.spec.containers)
+    made.pod = structs.replace(made.pod, spec=structs.replace(made.pod.spec, containers=changed))
+    found = plan(made, backoff={"a": BackoffEntry(40, START)})
+    assert started(found) == ["a"]
+    assert not found.held
+
+
 def test_new_sandbox_does_not_shorten_the_back_off() -> None:
     made = world(pod("a", "b"), "a:1", "b")
     made.lose_power()
