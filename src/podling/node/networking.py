@@ -97,6 +97,7 @@ class NodeNetworking:
             "policies": self._policies.run,
             "dns": self._dns.server.run,
             "dns-place": self._dns.announce,
+            "dns-limits": self._dns.limits.run,
             "foreign-rules": ForeignRules(Names.of(self._plan.identity).bridge, self.report).run,
         }
         for name, work in loops.items():

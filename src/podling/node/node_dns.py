@@ -21,7 +21,9 @@ from podling.machinery.errors import ApiError
 from podling.network.dns.cluster_dns import ClusterDns, DnsPlan, Notify
 from podling.network.dns.listening import Listening
 from podling.network.dns.messages import DATAGRAMS, STATUS
+from podling.network.dns.question_limits import QuestionLimits
 from podling.network.dns.record_feed import RecordFeed
+from podling.network.names import Names
 from podling.network.pod_network import BridgeNetwork
 from podling.node.resolv_conf import resolv_conf_path
 from podling.node.runtimes import NodePlan
@@ -48,7 +50,10 @@ class NodeDns:
         self._place = ""
         self._wake = asyncio.Event()
         feed = RecordFeed(client, informers)
-        self.server = ClusterDns(self._dns_plan, client, feed, self.announce_place, report)
+        self.limits = QuestionLimits(f"{Names.of(plan.identity).table}_dns", report)
+        self.server = ClusterDns(
+            self._dns_plan, client, feed, self.announce_place, report, lambda: self.limits.dropped
+        )
 
     def _dns_plan(self) -> DnsPlan:
         """Return what the DNS process serves. Raises ``RuntimeFailure`` before the pod network is there."""
@@ -64,7 +69,8 @@ class NodeDns:
     # ---- the place of the server
 
     def announce_place(self, listening: Listening) -> None:
-        """State the place of a server that runs now."""
+        """State the place of a server that runs now, and limit what one client may send there."""
+        self.limits.follow(listening.endpoints)
         place = DnsPlace(listening.ips, listening.port(DATAGRAMS), listening.port(STATUS))
         self._place = msgspec.json.encode(place).decode()
         self._wake.set()

@@ -67,6 +67,7 @@ class DnsParts:
         self.path = directory
         self.tasks = Supervisor()
         self.taken: list[bytes] = []
+        self.pings: list[Ping] = []
         self.notices: list[str] = []
         metrics = Metrics()
         self.forwarder = Forwarder(self.tasks, metrics, lambda reason, text: self.notices.append(reason))
@@ -75,7 +76,8 @@ class DnsParts:
         self.datagrams, self.listener = both_sockets()
         self.place = Server("127.0.0.1", self.datagrams.getsockname()[1])
         self.descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
-        self.control = Control(self.descriptor, Hello(os.getpid(), "x", ()), (), self.take, self.tasks)
+        hello = Hello(os.getpid(), "x", ())
+        self.control = Control(self.descriptor, hello, (), self.take, self.pings.append, self.tasks)
 
     async def take(self, data: bytes) -> None:
         self.taken.append(data)

@@ -68,6 +68,7 @@ class ClusterDns:
     Args:
         announce: called with the sockets of each process that serves.
         notify: reports what an administrator should know.
+        dropped: returns how many questions the kernel has dropped, for the process' figures.
     """
 
     def __init__(
@@ -77,9 +78,10 @@ class ClusterDns:
         feed: RecordFeed,
         announce: Announce,
         notify: Notify,
+        dropped: Callable[[], int],
     ) -> None:
         self._plan_now = plan
-        self._feed, self._announce, self._notify = feed, announce, notify
+        self._feed, self._announce, self._notify, self._dropped = feed, announce, notify, dropped
         self._maps: Informer[ConfigMap] = Informer(
             client, ConfigMap, NAMESPACE, field_selector=f"metadata.name={CONFIG_MAP}"
         )
@@ -203,7 +205,7 @@ class ClusterDns:
                 logger.info("the node's addresses have changed: cluster DNS moves")
                 return
             number += 1
-            await link.send(Ping(number))
+            await link.send(Ping(number, self._dropped()))
             await clock.sleep(PING_SECONDS)
         logger.warning("the DNS process %d does not answer", link.hello.pid)
         await self._end(self._plan_now())

@@ -20,6 +20,8 @@ logger = logging.getLogger("podling.dns")
 
 CONTROL = "control"
 _READ_BYTES = 256 * 1024
+PING_BYTES_MAX = 64
+"""More than the longest ``Ping``; longer messages are not decoded twice."""
 
 
 class Control:
@@ -29,6 +31,7 @@ class Control:
         directory: a descriptor of the directory.
         hello: what each connection begins with, beside ``sockets``.
         take: takes a frame; raises ``msgspec.MsgspecError`` for one that cannot be read.
+        pinged: is called with each ``Ping``.
     """
 
     def __init__(
@@ -37,10 +40,12 @@ class Control:
         hello: Hello,
         sockets: Sequence[socket.socket],
         take: Callable[[bytes], Awaitable[None]],
+        pinged: Callable[[Ping], object],
         tasks: Supervisor,
     ) -> None:
         self._directory = directory
-        self._hello, self._sockets, self._take, self._tasks = hello, sockets, take, tasks
+        self._hello, self._sockets, self._tasks = hello, sockets, tasks
+        self._take, self._pinged = take, pinged
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
         self._inode = 0
         self._connections: set[socket.socket] = set()
@@ -100,9 +105,10 @@ class Control:
             connection.close()
 
     async def _receive(self, connection: socket.socket, data: bytes) -> None:
-        if len(data) < 32:
+        if len(data) < PING_BYTES_MAX:
             message = to_server.decode(data)
             if isinstance(message, Ping):
+                self._pinged(message)
                 connection.send(frame(Pong(message.number)))
                 return
         await self._take(data)

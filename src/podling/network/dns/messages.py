@@ -79,7 +79,10 @@ class Complete(Struct, frozen=True, tag="complete"):
 
 
 class Ping(Struct, frozen=True, tag="ping"):
+    """A sign of life. ``dropped`` is how many questions the kernel has dropped beyond a client's limit."""
+
     number: int
+    dropped: int = 0
 
 
 ToServer = Begin | Services | Namespaces | Configure | Complete | Ping

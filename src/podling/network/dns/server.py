@@ -22,7 +22,6 @@ from podling.network.dns.metrics import Metrics
 from podling.network.dns.queries import Query, read_query, refuse
 from podling.network.dns.reply_cache import ReplyCache
 from podling.network.dns.resolver import Resolver
-from podling.network.dns.source_limits import SourceLimits
 from podling.network.dns.sources import Sources
 from podling.supervisor import Supervisor
 
@@ -50,7 +49,6 @@ class DnsServer:
         self._answering = Answering(resolver, self.replies, metrics)
         self._forwarder = forwarder
         self._sources = sources
-        self._limits = SourceLimits()
         self._tasks = tasks
         self._datagrams: list[socket.socket] = []
         self._servers: list[asyncio.Server] = []
@@ -77,7 +75,7 @@ class DnsServer:
         asyncio.get_running_loop().add_reader(bound, self._read, bound, family)
 
     def _read(self, bound: socket.socket, family: str) -> None:
-        known, cached, metrics, limits = self._sources.known, self.replies.get, self.metrics, self._limits
+        known, cached, metrics = self._sources.known, self.replies.get, self.metrics
         for _ in range(BATCH):
             try:
                 data, source = bound.recvfrom(QUERY_BYTES_MAX)
@@ -87,9 +85,6 @@ class DnsServer:
             ip = source[0]
             if not known.get(ip) and not self._sources.allows(ip):
                 metrics.dropped["source"] += 1
-                continue
-            if not limits.allows(ip, now) and ip not in self._sources.local:
-                metrics.dropped["flood"] += 1
                 continue
             response = cached(data, now)
             if response is None:

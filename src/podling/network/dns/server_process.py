@@ -29,7 +29,7 @@ from podling.network.dns.control import Control
 from podling.network.dns.forwarder import Forwarder
 from podling.network.dns.journal import Journal
 from podling.network.dns.launch import Launch
-from podling.network.dns.messages import CONNECTIONS, DATAGRAMS, Hello, Notice, to_server
+from podling.network.dns.messages import CONNECTIONS, DATAGRAMS, Hello, Notice, Ping, to_server
 from podling.network.dns.metrics import Metrics
 from podling.network.dns.metrics_page import Sizes, page
 from podling.network.dns.privileges import Priority
@@ -77,7 +77,7 @@ class ServerProcess:
         self._journal = Journal(f"/proc/self/fd/{self._own_files}/journal")
         self._taking = asyncio.Lock()
         hello = Hello(os.getpid(), launch.build, launch.endpoints)
-        self._control = Control(self._directory, hello, self._sockets, self._take, self._tasks)
+        self._control = Control(self._directory, hello, self._sockets, self._take, self._pinged, self._tasks)
 
     async def run(self, ready: int) -> None:
         """Serve until SIGTERM, or until another process has taken over; write to ``ready`` once it serves."""
@@ -135,6 +135,9 @@ class ServerProcess:
                         await clock.sleep(0)
             except OSError as error:  # it is on a file system in memory, which may be full
                 logger.warning("the journal cannot be written: %s", error)
+
+    def _pinged(self, ping: Ping) -> None:
+        self._server.metrics.dropped["flood"] = ping.dropped
 
     def _notice(self, reason: str, text: str) -> None:
         logger.warning("%s: %s", reason, text)

@@ -22,8 +22,6 @@ class Sources:
     def __init__(self, networks: Iterable[str]) -> None:
         self._networks = [ip_network(each) for each in networks]
         self.known: dict[str, bool] = {}
-        self.local: set[str] = set()
-        """The node's own addresses among the known ones."""
 
     def allows(self, ip: str) -> bool:
         """Return whether questions from this address are answered."""
@@ -31,15 +29,8 @@ class Sources:
         if found is None:
             if len(self.known) >= KNOWN_MAX:
                 self.known.clear()
-                self.local.clear()
-            found = self.known[ip] = self._is_local(ip) or self._is_pod(ip)
+            found = self.known[ip] = _is_own_address(ip) or self._is_pod(ip)
         return found
-
-    def _is_local(self, ip: str) -> bool:
-        if not _is_own_address(ip):
-            return False
-        self.local.add(ip)
-        return True
 
     def _is_pod(self, ip: str) -> bool:
         address = ip_address(ip.partition("%")[0])

@@ -46,7 +46,7 @@ VERDICTS = DataKind(0xFFFFFF00, 16)
 
 
 class Batch:
-    """Collects the messages of one transaction on the table ``table`` of ``family`` (``ip`` or ``ip6``)."""
+    """Collects the messages of one transaction on a table of ``family`` (``inet``, ``ip`` or ``ip6``)."""
 
     def __init__(self, family: str, table: str) -> None:
         self.family = family
@@ -60,7 +60,20 @@ class Batch:
     def _add(self, kind: int, flags: int, body: bytes) -> None:
         self._messages.append((kind, flags, body))
 
-    # ---- chains and rules
+    # ---- tables, chains and rules
+
+    def replace_table(self) -> None:
+        """Make the table, empty; an earlier one of this name is gone."""
+        name = text(nft.TABLE_NAME, self.table)
+        self._add(nft.NEWTABLE, nft.F_CREATE, name)
+        self._add(nft.DELTABLE, 0, name)
+        self._add(nft.NEWTABLE, nft.F_CREATE, name)
+
+    def add_filter(self, name: str, hook: int, priority: int) -> None:
+        """Make a chain that packets pass at a hook of the kernel (``NF_INET_*``), and that accepts them."""
+        place = number(nft.HOOK_NUMBER, hook) + number(nft.HOOK_PRIORITY, priority & 0xFFFFFFFF)
+        body = self._chain(name) + nested(nft.CHAIN_HOOK, place) + text(nft.CHAIN_TYPE, "filter")
+        self._add(nft.NEWCHAIN, nft.F_CREATE, body)
 
     def add_chain(self, name: str) -> None:
         """Make a chain unless there is one of this name."""
@@ -103,13 +116,17 @@ class Batch:
         self._add_elements(nft.NEWSETELEM, name, elements, number_of_set)
         return name, number_of_set
 
-    def add_memory(self, name: str, seconds: int) -> None:
-        """Make the set of clients' addresses in which each element lasts so many seconds."""
+    def add_memory(self, name: str, seconds: int, family: str = "") -> None:
+        """Make the set of clients' addresses in which each element lasts so many seconds.
+
+        A table of ``inet`` needs the ``family`` of the addresses.
+        """
+        family = family or self.family
         body = self._set(
             name,
             nft.SET_HAS_TIMEOUT | nft.SET_DYNAMIC,
-            TYPE_ADDRESS[self.family],
-            ADDRESS_BYTES[self.family],
+            TYPE_ADDRESS[family],
+            ADDRESS_BYTES[family],
         )
         timeout = long_number(nft.SET_TIMEOUT, seconds * 1000)
         body += _size(ANY_NUMBER_OF_CLIENTS) + timeout + number(nft.SET_ID, self._next_set())

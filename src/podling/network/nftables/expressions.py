@@ -17,6 +17,7 @@ from podling.network.nftables.attributes import (
     VERDICT_CHAIN,
     VERDICT_CODE,
     attribute,
+    long_number,
     nested,
     number,
     text,
@@ -32,15 +33,17 @@ FIRST = 1
 """The register for most values: 16 bytes, which are the words 8 to 11."""
 SECOND = 2
 _FIRST_WORD = 8
-_EQUAL = 0
-_NETWORK_HEADER = 1
+_EQUAL, _UNEQUAL = 0, 1
+_NETWORK_HEADER, _TRANSPORT_HEADER = 1, 2
 _SOURCE = {"ip": (12, 4), "ip6": (8, 16)}
-"""Offset and length of the source address in the header."""
+"""Offset and length of the source address in the header; that of the destination follows."""
+_DESTINATION_PORT = (2, 2)
 _NAT_DESTINATION = 1
 _PORT_GIVEN = 0x2
-_PROTOCOL_KEY = 16
+_FAMILY_KEY, _PROTOCOL_KEY = 15, 16
 _RANDOM = 1
 _UPDATE = 1
+_PACKETS, _OVER = 0, 1
 _ADDRESS_TYPE = 3
 _LOOKED_UP_SOURCE = 1
 _LOCAL_ADDRESS = 2
@@ -64,8 +67,17 @@ def load(value: bytes, register: int = FIRST) -> bytes:
     return _expression("immediate", number(1, register) + nested(2, attribute(DATA_VALUE, value)))
 
 
-def _equals(value: bytes) -> bytes:
-    return _expression("cmp", number(1, FIRST) + number(2, _EQUAL) + nested(3, attribute(DATA_VALUE, value)))
+def _equals(value: bytes, operator: int = _EQUAL) -> bytes:
+    return _expression(
+        "cmp", number(1, FIRST) + number(2, operator) + nested(3, attribute(DATA_VALUE, value))
+    )
+
+
+def family_is(family: str) -> bytes:
+    """Go on only for packets of a family, in a table of ``inet``."""
+    return _expression("meta", number(1, FIRST) + number(2, _FAMILY_KEY)) + _equals(
+        bytes((FAMILIES[family],))
+    )
 
 
 def protocol_is(number_of_protocol: int) -> bytes:
@@ -75,11 +87,25 @@ def protocol_is(number_of_protocol: int) -> bytes:
     )
 
 
+def _load_header(header: int, offset: int, length: int) -> bytes:
+    return _expression(
+        "payload", number(1, FIRST) + number(2, header) + number(3, offset) + number(4, length)
+    )
+
+
 def load_source(family: str) -> bytes:
     """Load the packet's source address."""
+    return _load_header(_NETWORK_HEADER, *_SOURCE[family])
+
+
+def destination_is(family: str, address: bytes, port: int) -> bytes:
+    """Go on only for packets to an address and a port."""
     offset, length = _SOURCE[family]
-    return _expression(
-        "payload", number(1, FIRST) + number(2, _NETWORK_HEADER) + number(3, offset) + number(4, length)
+    return (
+        _load_header(_NETWORK_HEADER, offset + length, length)
+        + _equals(address)
+        + _load_header(_TRANSPORT_HEADER, *_DESTINATION_PORT)
+        + _equals(port.to_bytes(2, "big"))
     )
 
 
@@ -97,10 +123,10 @@ def source_is_in(family: str, network: IPv4Network | IPv6Network) -> bytes:
     return load_source(family) + masked + _equals(network.network_address.packed)
 
 
-def source_is_local() -> bytes:
-    """Go on only for packets whose source address is one of this machine's."""
+def source_is_local(wanted: bool = True) -> bytes:
+    """Go on only for packets whose source address is one of this machine's, or only for the others."""
     found = _expression("fib", number(1, FIRST) + number(2, _ADDRESS_TYPE) + number(3, _LOOKED_UP_SOURCE))
-    return found + _equals(_LOCAL_ADDRESS.to_bytes(4, sys.byteorder))
+    return found + _equals(_LOCAL_ADDRESS.to_bytes(4, sys.byteorder), _EQUAL if wanted else _UNEQUAL)
 
 
 def random_number(modulus: int) -> bytes:
@@ -125,9 +151,24 @@ def is_in(name: str) -> bytes:
     return _expression("lookup", text(1, name) + number(2, FIRST))
 
 
-def remember(name: str) -> bytes:
-    """Add the first register to a set, or begin its time again."""
-    return _expression("dynset", text(1, name) + number(3, _UPDATE) + number(4, FIRST))
+def remember(name: str, each: bytes = b"") -> bytes:
+    """Add the first register to a set, or begin its time again.
+
+    ``each``: an expression of which every element has its own; it may end the rule.
+    """
+    body = text(1, name) + number(3, _UPDATE) + number(4, FIRST)
+    return _expression("dynset", body + nested(7, each) if each else body)
+
+
+def limit_over(per_second: int, burst: int) -> bytes:
+    """Go on only for packets beyond a rate, as the content of ``remember``'s ``each``."""
+    rate = long_number(1, per_second) + long_number(2, 1) + number(3, burst)
+    return text(1, "limit") + nested(2, rate + number(4, _PACKETS) + number(5, _OVER))
+
+
+def count() -> bytes:
+    """Count the packets that come here."""
+    return _expression("counter", b"")
 
 
 def translate_destination(family: str) -> bytes:

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from podling.network.dns.control import PING_BYTES_MAX
 from podling.network.dns.messages import (
     Begin,
     Complete,
@@ -51,3 +52,7 @@ def test_messages_survive_every_cut(sizes: list[int]) -> None:
 def test_frame_that_is_too_long_is_garbage() -> None:
     with pytest.raises(Garbage):
         list(Frames().feed(b"\xff\xff\xff\xff"))
+
+
+def test_longest_ping_is_recognised_by_its_length() -> None:
+    assert len(frame(Ping(2**64 - 1, 2**64 - 1))) - 4 < PING_BYTES_MAX

@@ -24,13 +24,6 @@ def test_pods_and_the_node_itself_get_answers(ip: str, allowed: bool) -> None:
     sources = Sources(("10.88.0.0/24", "fd00::/64"))
     assert sources.allows(ip) is allowed
     assert sources.known == {ip: allowed}, "the next question of this client costs one look-up"
-    assert sources.local == ({ip} if ip == "127.0.0.1" else set())
-
-
-def test_nodes_own_address_in_a_range_of_pods_is_no_pod() -> None:
-    sources = Sources(("127.0.0.0/8",))
-    assert sources.allows("127.0.0.1")
-    assert sources.local == {"127.0.0.1"}
 
 
 def test_memory_of_strangers_is_bounded() -> None:
