@@ -55,6 +55,10 @@ class KubeletConfig(Struct, frozen=True, kw_only=True):
     """The port of the kubelet's own server; 0: no server."""
     enable_debugging_handlers: bool = True
     """The server runs commands, forwards ports and shows logs."""
+    enable_system_log_handler: bool = True
+    """The server shows the files below ``/var/log`` of the machine."""
+    enable_system_log_query: bool = False
+    """It answers queries of the logs of services, too (feature gate ``NodeLogQuery``)."""
     authentication_anonymous_enabled: bool = False
     """Requests without credentials are those of ``system:anonymous``."""
     authentication_webhook_enabled: bool = True

@@ -52,8 +52,6 @@ UNSUPPORTED: Mapping[str, Unsupported] = {
     "enable_controller_attach_detach": Unsupported("no volume needs to be attached", (True,)),
     "enable_debug_flags_handler": Unsupported(_DEBUG, (False,)),
     "enable_profiling_handler": Unsupported(_DEBUG, (False,)),
-    "enable_system_log_handler": Unsupported("the machine's own logs are not served", (False,)),
-    "enable_system_log_query": Unsupported("the journal is not read", (False,)),
     "event_burst": Unsupported(_NO_LIMIT),
     "event_record_qps": Unsupported(_NO_LIMIT, (0,)),
     "hairpin_mode": Unsupported("the rules of the pod network do this", ("hairpin-veth",)),

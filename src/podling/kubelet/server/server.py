@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import ssl
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 
 import msgspec
 from aiohttp import web
@@ -32,6 +33,7 @@ from podling.kubelet.server.server_streams import StreamHandlers
 from podling.kubelet.server.snapshot import take_snapshot
 from podling.machinery.encoding import codec
 from podling.machinery.errors import ApiError
+from podling.machinery.feature_gates import is_enabled
 from podling.streaming.connection_table import Limits
 from podling.streaming.listener import Listener
 
@@ -58,12 +60,14 @@ class KubeletServer:
         config: KubeletConfig,
         host: str = HOST,
         port: int = 0,
+        log_directory: Path = Path("/var/log"),
     ) -> None:
         self._access = access
         self._config = config
         self._ssl_context = ssl_context
         self._host = host
         self._port = port
+        self._log_directory = log_directory
         self._source: PodSource | None = None
         self._watch = FileWatch()
         self._turns = LogTurns()
@@ -89,6 +93,7 @@ class KubeletServer:
             ("/stats/summary", self._stats_summary),
             ("/configz", self._configz),
             ("/runningpods/", self._running_pods),
+            ("/logs/{path:.*}", self._debugging(self._system_log)),
             ("/containerLogs" + container, self._debugging(self._container_log)),
         ):
             app.router.add_get(path, handler)
@@ -221,6 +226,15 @@ class KubeletServer:
 
     async def _container_log(self, request: web.Request) -> web.StreamResponse:
         return await serve_container_log(request, self._pods(), self._watch, self._turns)
+
+    async def _system_log(self, request: web.Request) -> web.StreamResponse:
+        if not (self._config.enable_system_log_handler and self._config.write_files):
+            return web.Response(status=405, text="logs endpoint is disabled.\n")
+        from podling.kubelet.server.system_logs import SystemLogs
+
+        gates = self._config.feature_gates
+        queries = self._config.enable_system_log_query and is_enabled("NodeLogQuery", gates)
+        return await SystemLogs(self._log_directory).serve(request, queries=queries)
 
 
 async def _refuse_debugging(request: web.Request) -> web.Response:

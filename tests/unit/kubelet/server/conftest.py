@@ -26,11 +26,14 @@ async def kubelet(tmp_path: Path, cluster: ControlPlane) -> AsyncIterator[Served
     context.verify_mode = ssl.CERT_OPTIONAL
     config = KubeletConfig()
     reviews = cluster.client_for(User("system:node:node", ("system:nodes", "system:authenticated")))
-    server = KubeletServer(context, ServerAccess(reviews, config, "node", "system:node:node"), config)
+    logs = tmp_path / "log"
+    logs.mkdir()
+    access = ServerAccess(reviews, config, "node", "system:node:node")
+    server = KubeletServer(context, access, config, log_directory=logs)
     port = await server.listen()
     certificates: Sequence[KeyPair | None] = (pki.kubelet_client(), pki.node("node"), None)
     clients = [Client(port, pki.ca.certificate, certificate) for certificate in certificates]
-    yield Served(clients[0], clients[1], clients[2], await one_pod(), server)
+    yield Served(clients[0], clients[1], clients[2], await one_pod(), server, logs)
     for client in clients:
         await client.session.close()
     await server.close()

@@ -148,3 +148,5 @@ class Served:
     nobody: Client
     source: OnePod
     server: KubeletServer
+    logs: Path
+    """The directory of the machine's logs."""
