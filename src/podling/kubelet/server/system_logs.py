@@ -16,6 +16,7 @@ import stat
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing, suppress
 from datetime import UTC, datetime
+from email.utils import format_datetime
 from pathlib import Path
 from urllib.parse import quote
 
@@ -222,7 +223,7 @@ async def _send_file(request: web.Request, descriptor: int, found: os.stat_resul
     response = web.StreamResponse(status=206 if partial else 200)
     response.headers["Content-Type"] = "application/octet-stream" if b"\0" in head else TEXT
     response.headers["Accept-Ranges"] = "bytes"
-    response.last_modified = changed
+    response.headers["Last-Modified"] = format_datetime(changed, usegmt=True)
     response.content_length = end - start
     if partial:
         response.headers["Content-Range"] = f"bytes {start}-{end - 1}/{found.st_size}"
