@@ -23,7 +23,9 @@ pytestmark = [
     pytest.mark.skipif(bool(missing_for_containers()), reason=missing_for_containers()),
 ]
 
-PODS, SERVICES = "10.86.0.0/16,fd00:86::/48", "10.97.0.0/16,fd00:97::/112"
+PODS, SERVICES = "10.86.0.0/16,fd00:86::/112", "10.97.0.0/16,fd00:97::/112"
+SIZES = {"ipv4": 26, "ipv6": 120}
+MASKS = [part for family, size in SIZES.items() for part in (f"--node-cidr-mask-size-{family}", f"{size}")]
 RANGES = ("--cluster-cidr", PODS, "--service-cluster-ip-range", SERVICES)
 WEB = "mkdir /w; hostname > /w/index.html; exec busybox httpd -f -p 80 -h /w"
 PROBE = {"httpGet": {"port": 80}, "periodSeconds": 1}
@@ -34,7 +36,7 @@ def dual(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealCluster]:
     """A cluster of one node with two families."""
     running = RealCluster(tmp_path_factory.mktemp("dual") / "data", "oci", "--port", "0")
     try:
-        running.up(*RANGES)
+        running.up(*RANGES, *MASKS)
         yield running
     finally:
         running.remove()
@@ -82,6 +84,9 @@ def test_pod_has_an_address_of_each_family_everywhere(dual: RealCluster) -> None
     (found,) = dual.get("nodes")["items"]
     internal = [each["address"] for each in found["status"]["addresses"] if each["type"] == "InternalIP"]
     assert internal == node
+    blocks = [ip_network(each) for each in found["spec"]["podCIDRs"]]
+    assert [block.prefixlen for block in blocks] == list(SIZES.values())
+    assert are_in(own, ",".join(map(str, blocks)))
 
 
 def test_pods_reach_each_other_in_both_families(dual: RealCluster) -> None:
@@ -250,6 +255,7 @@ REFUSED = [
     (("--service-cluster-ip-range", "10.97.0.0/16,fd00:97::/112"), "so no pod could serve there"),
     (("--cluster-cidr", "192.0.2.0/24", "--node-ip", "127.0.0.1"), "can't be loopback address"),
     (("--service-node-port-range", "0-10"), "is no range between 1 and 65535"),
+    (("--node-cidr-mask-size-ipv6", "64"), "is not allowed for a single-stack IPv4 cluster"),
 ]
 
 

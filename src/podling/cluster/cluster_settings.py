@@ -13,6 +13,7 @@ from podling.machinery.network_ranges import (
     NetworkRanges,
     network_ranges,
 )
+from podling.machinery.node_masks import NodeMasks
 from podling.node.node_options import NodeOptions
 
 
@@ -43,6 +44,10 @@ class ClusterSettings(msgspec.Struct, frozen=True, kw_only=True):
     service_cluster_ip_range: str = SERVICE_RANGE
     """The ranges of Services' addresses, the default family first."""
     service_node_port_range: str = NODE_PORTS
+    node_cidr_mask_size: int = 0
+    """The mask size of each node's block of pod addresses, in a cluster of one family; 0: the default."""
+    node_cidr_mask_size_ipv4: int = 0
+    node_cidr_mask_size_ipv6: int = 0
     cni_conf_dir: str = ""
     """The directory with the machine's CNI configuration; empty: Podling makes the pods' network itself."""
     network: str = VXLAN
@@ -70,4 +75,9 @@ class ClusterSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     def ranges(self) -> NetworkRanges:
         """Return the address ranges and node ports. Raises ``ValueError`` for a record that was edited."""
-        return network_ranges(self.cluster_cidr, self.service_cluster_ip_range, self.service_node_port_range)
+        masks = NodeMasks(
+            self.node_cidr_mask_size, self.node_cidr_mask_size_ipv4, self.node_cidr_mask_size_ipv6
+        )
+        return network_ranges(
+            self.cluster_cidr, self.service_cluster_ip_range, self.service_node_port_range, masks
+        )

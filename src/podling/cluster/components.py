@@ -16,7 +16,7 @@ from podling.controllers.options import DEFAULT_OPTIONS, ControllerOptions
 from podling.controllers.other_apis import NO_OTHER_APIS, OtherApis
 from podling.controllers.registry import NAMES, controllers
 from podling.controllers.volumes.volume_folders import Folders
-from podling.machinery.network_ranges import DEFAULT_RANGES, Network
+from podling.machinery.network_ranges import DEFAULT_RANGES, NetworkRanges
 from podling.scheduler.configuration.types import KubeSchedulerConfiguration
 from podling.supervisor import Supervisor
 
@@ -55,7 +55,7 @@ async def run_components(  # noqa: PLR0913 the parts that controllers are made o
     others: OtherApis = NO_OTHER_APIS,
     observer: Observer | None = None,
     names: Collection[str] = NAMES,
-    pod_ranges: Sequence[Network] = DEFAULT_RANGES.pods,
+    ranges: NetworkRanges = DEFAULT_RANGES,
     options: ControllerOptions = DEFAULT_OPTIONS,
     scheduler_configuration: KubeSchedulerConfiguration | None = None,
     added: Sequence[ControllerFactory] = (),
@@ -63,7 +63,7 @@ async def run_components(  # noqa: PLR0913 the parts that controllers are made o
     """Run the scheduler and the controllers with these ``names`` until cancelled.
 
     ``folders`` keeps the volumes that are made for claims, ``signer`` has the authority's key; without one no
-    certificates are signed. ``others`` leads to aggregated APIs. Nodes get blocks of ``pod_ranges``;
+    certificates are signed. ``others`` leads to aggregated APIs. Nodes get blocks of ``ranges``;
     ``options`` are the controllers'; ``scheduler_configuration`` None is the default one. ``added`` are the
     controllers of extensions.
     """
@@ -74,7 +74,7 @@ async def run_components(  # noqa: PLR0913 the parts that controllers are made o
         folders=folders,
         signer=signer,
         others=others,
-        pod_ranges=pod_ranges,
+        ranges=ranges,
         options=options,
         names=names,
     )

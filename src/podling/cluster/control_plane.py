@@ -39,7 +39,7 @@ class ControlPlane:
         simulated = self._settings.runtime == "sim"  # its pods write nothing
         folders = (NoFolders if simulated else VolumeFolders)(self._directory.volumes)
         signer, ca = RequestSigner(self._pki), self._pki.ca_pem.decode()
-        ranges = self._settings.ranges().pods
+        ranges = self._settings.ranges()
         added = added_controllers(self._settings)
         self._count = len(self._names()) + len(added)
         work = partial(

@@ -19,7 +19,8 @@ from podling.runtime.images.store import ImageStore
 
 def node_plans(directory: DataDirectory, settings: ClusterSettings) -> list[NodePlan]:
     """Return a plan per node, in order: the first has the machine's own name and runs the static pods."""
-    pods = settings.ranges().pods
+    ranges = settings.ranges()
+    pods = ranges.pods
     addresses = node_addresses(pods, settings.node_ip, settings.advertise_address)
     static_pod_path = Path(settings.static_pod_path) if settings.static_pod_path else None
     assigns_blocks = "node-ipam-controller" in enabled_names(settings.controllers)
@@ -33,6 +34,7 @@ def node_plans(directory: DataDirectory, settings: ClusterSettings) -> list[Node
             address=addresses[0],
             second_address=addresses[1] if len(addresses) > 1 else "",
             pod_ranges=pods,
+            pod_prefixes=ranges.node_prefixes,
             static_pod_path=None if index else static_pod_path,
             assigns_blocks=assigns_blocks,
             network=settings.network,

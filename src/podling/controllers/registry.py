@@ -7,7 +7,7 @@ Names are those of ``kube-controller-manager --controllers``.
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection
 from functools import partial
 from typing import cast
 
@@ -17,7 +17,7 @@ from podling.controllers.base import Controller, ControllerFactory
 from podling.controllers.options import DEFAULT_OPTIONS, ControllerOptions
 from podling.controllers.other_apis import NO_OTHER_APIS, OtherApis
 from podling.controllers.volumes.volume_folders import Folders
-from podling.machinery.network_ranges import DEFAULT_RANGES, Network
+from podling.machinery.network_ranges import DEFAULT_RANGES, NetworkRanges
 
 _CONTROLLERS = {
     "certificatesigningrequest-approving-controller": (
@@ -115,7 +115,7 @@ def controllers(
     folders: Folders | None = None,
     signer: Signer | None = None,
     others: OtherApis = NO_OTHER_APIS,
-    pod_ranges: Sequence[Network] = DEFAULT_RANGES.pods,
+    ranges: NetworkRanges = DEFAULT_RANGES,
     options: ControllerOptions = DEFAULT_OPTIONS,
     names: Collection[str] = NAMES,
 ) -> list[ControllerFactory]:
@@ -127,7 +127,7 @@ def controllers(
         folders: where volumes are made for claims; without it none are made.
         signer: signs certificates; without it none are signed.
         others: aggregated APIs: what they keep in namespaces that end, and metrics.
-        pod_ranges: the ranges of pods' addresses, of which every node gets a block.
+        ranges: the cluster's addresses; every node gets a block of each range of pods.
         options: settings of the node controllers and of the autoscaler.
     """
     needs: dict[str, dict[str, object]] = {
@@ -136,7 +136,7 @@ def controllers(
         _PROVISIONER: {"folders": folders},
         _SIGNING: {"signer": signer},
         _NAMESPACE: {"others": others},
-        _IPAM: {"ranges": pod_ranges},
+        _IPAM: {"ranges": ranges.pods, "prefixes": ranges.node_prefixes},
         _LIFECYCLE: {"options": options},
         _POD_GC: {"options": options},
         _AUTOSCALER: {"metrics": others, "settings": autoscaler_settings(options)},

@@ -12,6 +12,8 @@ from typing import Any
 
 from msgspec import Struct
 
+from podling.machinery.node_masks import NodeMasks, node_prefixes
+
 Network = IPv4Network | IPv6Network
 
 CLUSTER_CIDR = "10.88.0.0/16"
@@ -23,10 +25,6 @@ ROUTES = "routes"
 MODES = (VXLAN, ROUTES)
 """The ways of packets to pods of other machines: in tunnels, or by routes over a link that they share."""
 
-NODE_PREFIX = {4: 24, 6: 64}
-"""The prefix length of each node's block of pod addresses, by family."""
-_NODE_BITS_MAX = 16
-"""A cluster has at most two to so many blocks (upstream: ``clusterSubnetMaxDiff``)."""
 _SERVICE_PREFIX = {4: (8, 28), 6: (64, 124)}
 """The shortest and longest prefix of a range of Services. The smallest contains the tenth address, which is
 the cluster DNS's; the largest of IPv6 is kube-apiserver's."""
@@ -43,6 +41,8 @@ class NetworkRanges(Struct, frozen=True, kw_only=True):
     pods: tuple[Network, ...]
     services: tuple[Network, ...]
     node_ports: range
+    node_prefixes: dict[int, int]
+    """The prefix length of each node's block of pod addresses, by family."""
 
     @property
     def families(self) -> tuple[str, ...]:
@@ -62,16 +62,19 @@ def family_name(network: Network) -> str:
 
 
 def network_ranges(
-    pods: str = CLUSTER_CIDR, services: str = SERVICE_RANGE, node_ports: str = NODE_PORTS
+    pods: str = CLUSTER_CIDR,
+    services: str = SERVICE_RANGE,
+    node_ports: str = NODE_PORTS,
+    masks: NodeMasks = NodeMasks(),  # noqa: B008 a frozen value
 ) -> NetworkRanges:
     """Return the ranges that options name. Raises ``ValueError`` with a text for the user."""
+    pod_blocks = _blocks(_CLUSTER_CIDR_OPTION, pods)
     found = NetworkRanges(
-        pods=_blocks(_CLUSTER_CIDR_OPTION, pods),
+        pods=pod_blocks,
         services=_blocks(_SERVICE_OPTION, services),
         node_ports=parse_port_range(node_ports),
+        node_prefixes=node_prefixes(pod_blocks, masks),
     )
-    for block in found.pods:
-        _check_pod_block(block)
     for block in found.services:
         _check_service_block(block)
     for pod_block in found.pods:
@@ -196,20 +199,6 @@ def _block(text: str) -> Network:
     if ip_address(address) != block.network_address:
         raise ValueError("must not have bits set beyond the prefix length")
     return block
-
-
-def _check_pod_block(block: Network) -> None:
-    node = NODE_PREFIX[block.version]
-    if block.prefixlen > node:
-        raise ValueError(
-            f"{_CLUSTER_CIDR_OPTION} {block} is too small: each node takes a /{node} of it, so the prefix "
-            f"length must be at most {node}"
-        )
-    if node - block.prefixlen > _NODE_BITS_MAX:
-        raise ValueError(
-            f"{_CLUSTER_CIDR_OPTION} {block} is too large: the prefix length must be at least "
-            f"{node - _NODE_BITS_MAX} for blocks of a /{node} for each node"
-        )
 
 
 def _check_service_block(block: Network) -> None:

@@ -10,10 +10,9 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 
 from msgspec import Struct
 
+from podling.machinery.node_masks import NODE_PREFIX
 from podling.runtime.base import RuntimeFailure
 
-IPV6_PREFIX = 64
-"""The prefix length of a node's IPv6 block (kube-controller-manager: ``--node-cidr-mask-size-ipv6``)."""
 _FIRST_POD = 2
 
 
@@ -43,20 +42,24 @@ class Blocks(Struct, frozen=True):
 
 
 def choose_second(
-    pool: IPv6Network, first_pool: IPv4Network, first: IPv4Network, taken: Iterable[IPv6Network]
+    pool: IPv6Network,
+    first_pool: IPv4Network,
+    first: IPv4Network,
+    taken: Iterable[IPv6Network],
+    prefix: int = NODE_PREFIX[6],
 ) -> IPv6Network:
-    """Return the IPv6 block of a node with the IPv4 block ``first``.
+    """Return the IPv6 block, with ``prefix``, of a node with the IPv4 block ``first``.
 
     It is the one of the same number in its pool, else the first free one. Raises ``RuntimeFailure``. The
     number is taken from the IPv4 block, because nodes on other machines choose without seeing this one.
     """
     used = list(taken)
-    size = 1 << (pool.max_prefixlen - IPV6_PREFIX)
+    size = 1 << (pool.max_prefixlen - prefix)
     base, count = int(pool.network_address), pool.num_addresses // size
     number = (int(first.network_address) - int(first_pool.network_address)) // first.num_addresses
     preferred = [number] if 0 <= number < count else []
     for each in (*preferred, *range(count)):
-        block = IPv6Network((base + each * size, IPV6_PREFIX))
+        block = IPv6Network((base + each * size, prefix))
         if not any(block.overlaps(other) for other in used):
             return block
-    raise RuntimeFailure(f"no free /{IPV6_PREFIX} is left in the pod network {pool}")
+    raise RuntimeFailure(f"no free /{prefix} is left in the pod network {pool}")

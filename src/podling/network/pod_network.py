@@ -15,10 +15,11 @@ changed, and starts the repair.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from ipaddress import IPv4Address, IPv4Network, IPv6Network, ip_address
 from pathlib import Path
 
+from podling.machinery.node_masks import NODE_PREFIX
 from podling.machinery.pods import has_static_source
 from podling.network import firewall
 from podling.network.assignment import Assignment, agree
@@ -50,6 +51,7 @@ class BridgeNetwork:
         pool: the cluster's pod addresses, from which this node takes its subnet.
         subnet: the node's subnet, if it is not to be chosen.
         second_pool: the cluster's IPv6 pod addresses; None gives pods IPv4 addresses alone.
+        prefixes: the prefix length of a node's subnet, by family.
         ipv6_first: the IPv6 address is the first of a pod.
         overhead: the bytes that the way to other nodes adds to a packet, so that pods' packets are smaller.
         assigned: a controller assigns the subnets (``spec.podCIDRs``); those chosen here are only a wish.
@@ -63,6 +65,7 @@ class BridgeNetwork:
         pool: IPv4Network = DEFAULT_POOL,
         subnet: IPv4Network | None = None,
         second_pool: IPv6Network | None = None,
+        prefixes: Mapping[int, int] = NODE_PREFIX,
         ipv6_first: bool = False,
         overhead: int = 0,
         record: Path | None = None,
@@ -75,7 +78,9 @@ class BridgeNetwork:
         self._assignment = Assignment(record or state / "assigned", needed=assigned)
         self._names = Names.of(cluster_id)
         self._bridge = Bridge(self._names.bridge, cluster_id)
-        self._choice = SubnetChoice(state, cluster_id, pool=pool, wanted=subnet, second_pool=second_pool)
+        self._choice = SubnetChoice(
+            state, cluster_id, pool=pool, wanted=subnet, second_pool=second_pool, prefixes=prefixes
+        )
         self._blocks: Blocks | None = None
         self._overhead = overhead
         self._mtu = _MTU_DEFAULT

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import suppress
 from ipaddress import IPv4Network, IPv6Network
 from pathlib import Path
 
+from podling.machinery.node_masks import NODE_PREFIX
 from podling.network import ipv6, subnets
 from podling.network.blocks import Blocks, choose_second
 from podling.network.leases import choose_subnet
 from podling.network.routes import machine_routes
 from podling.runtime.base import RuntimeFailure
-
-NODE_PREFIX = 24
 
 
 class SubnetChoice:
@@ -24,6 +24,7 @@ class SubnetChoice:
         pool: the cluster's pod addresses.
         wanted: the IPv4 subnet, if it is not to be chosen.
         second_pool: the cluster's IPv6 pod addresses; None for IPv4 alone.
+        prefixes: the prefix length of a node's subnet, by family.
         reservations: directory of the machine's reservations.
     """
 
@@ -35,6 +36,7 @@ class SubnetChoice:
         pool: IPv4Network,
         wanted: IPv4Network | None = None,
         second_pool: IPv6Network | None = None,
+        prefixes: Mapping[int, int] = NODE_PREFIX,
         reservations: Path = subnets.DIRECTORY,
     ) -> None:
         self._state = state
@@ -42,6 +44,7 @@ class SubnetChoice:
         self._pool = pool
         self._wanted = wanted
         self._second_pool = second_pool
+        self._prefixes = prefixes
         self._reservations = reservations
 
     def choose(self, assigned: Blocks | None, *, has_pods: bool) -> Blocks:
@@ -76,7 +79,7 @@ class SubnetChoice:
             routes = [route.network for route in machine_routes() if isinstance(route.network, IPv4Network)]
             reserved = subnets.reserved_by_others(self._name, self._reservations)
             taken = [*routes, *(each for each in reserved if isinstance(each, IPv4Network))]
-            chosen = choose_subnet(self._pool, NODE_PREFIX, taken)
+            chosen = choose_subnet(self._pool, self._prefixes[4], taken)
         _write_whole(file, f"{chosen}\n")
         return chosen
 
@@ -96,7 +99,7 @@ class SubnetChoice:
             routes = (route.network for route in machine_routes())
             taken = [*routes, *subnets.reserved_by_others(self._name, self._reservations)]
             others = [each for each in taken if isinstance(each, IPv6Network)]
-            chosen = choose_second(pool, self._pool, first, others)
+            chosen = choose_second(pool, self._pool, first, others, self._prefixes[6])
         _write_whole(file, f"{chosen}\n")
         return chosen
 

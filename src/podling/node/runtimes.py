@@ -5,16 +5,17 @@ from __future__ import annotations
 import asyncio
 import logging
 import sys
+from collections.abc import Mapping
 from contextlib import suppress
 from ipaddress import IPv4Network, IPv6Network
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from podling.files.trees import remove_tree
 from podling.kubelet.directories import Directories
-from podling.machinery.network_ranges import DEFAULT_RANGES, NODE_PREFIX, VXLAN, Network
+from podling.machinery.network_ranges import DEFAULT_RANGES, VXLAN, Network
 from podling.network.overlay.overlay_plan import overhead
 from podling.node.node_options import NodeOptions
 from podling.runtime.base import PodNetwork, Runtime, RuntimeFailure
@@ -51,6 +52,8 @@ class NodePlan(Struct, frozen=True, kw_only=True):
     """The node's address of the other family; empty without one."""
     pod_ranges: tuple[Network, ...] = DEFAULT_RANGES.pods
     """The cluster's ranges of pod addresses, the default family first."""
+    pod_prefixes: Mapping[int, int] = field(default_factory=lambda: DEFAULT_RANGES.node_prefixes)
+    """The prefix length of a node's block of each range, by family."""
     port: int = 0
     """The port of the kubelet's server, if it is free; 0 for any."""
     static_pod_path: Path | None = None
@@ -131,6 +134,7 @@ def bridge_network(plan: NodePlan) -> BridgeNetwork:
         plan.identity,
         pool=first,
         second_pool=second,
+        prefixes=plan.pod_prefixes,
         ipv6_first=plan.ipv6_first,
         overhead=overhead(plan.network, plan.address),
         record=plan.root / "pod-blocks",
@@ -156,7 +160,7 @@ def make_runtime(plan: NodePlan, images: ImageStore, network: PodNetwork | None 
 def simulated_block(plan: NodePlan) -> Network:
     """Return the block of pod addresses that a simulated node would like: by its number in its process."""
     pool = plan.pod_ranges[0]
-    prefix = NODE_PREFIX[pool.version]
+    prefix = plan.pod_prefixes[pool.version]
     address = int(pool.network_address) + (plan.index << (pool.max_prefixlen - prefix))
     return type(pool)((address, prefix))
 

@@ -17,7 +17,7 @@ from contextlib import asynccontextmanager
 from functools import partial
 from ipaddress import ip_address, ip_network
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from podling import clock
 from podling.api.core_v1 import Node
@@ -172,7 +172,7 @@ class SimulatedCluster:
             _CurrentOtherApis(self),
             None,
             settings.controllers,
-            (POD_RANGE,),
+            structs.replace(settings.ranges, pods=(POD_RANGE,)),
             settings.options,
         )
         running.keep_running("control-plane", work)

@@ -38,9 +38,7 @@ REFUSED = [
     ("", SERVICE_RANGE, '--cluster-cidr "": must be a valid CIDR value'),
     ("10.1.0.0/16,10.2.0.0/16", SERVICE_RANGE, "both ranges are IPv4; two ranges must be of different"),
     ("10.1.0.0/16,fd00::/56,10.2.0.0/16", SERVICE_RANGE, "must not contain more than two entries"),
-    ("10.88.0.0/25", SERVICE_RANGE, "is too small: each node takes a /24 of it"),
-    ("fd00:88::/65", SERVICE_RANGE, "is too small: each node takes a /64 of it"),
-    ("fd00:88::/47", SERVICE_RANGE, "is too large: the prefix length must be at least 48"),
+    ("10.88.0.0/25", SERVICE_RANGE, "10.88.0.0/25 has no block with a mask size of 24"),
     ("10.96.0.0/16", SERVICE_RANGE, "--cluster-cidr 10.96.0.0/16 and --service-cluster-ip-range 10.96.0.0/12 "
      "overlap"),
     ("10.88.0.0/16", "10.96.0.0/29", "is too small: the prefix length must be at most 28"),

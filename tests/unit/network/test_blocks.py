@@ -53,6 +53,11 @@ def test_second_block_has_the_number_of_the_first(first: str, taken: list[str], 
     assert choose_second(POOL, FIRST_POOL, IPv4Network(first), used) == IPv6Network(chosen)
 
 
+def test_second_block_has_the_chosen_size() -> None:
+    pool, first = IPv6Network("fd00:88::/112"), IPv4Network("10.88.3.0/24")
+    assert choose_second(pool, FIRST_POOL, first, [], 120) == IPv6Network("fd00:88::300/120")
+
+
 def test_small_pool_is_used_up_and_says_so() -> None:
     pool, first = IPv6Network("fd00:88::/63"), IPv4Network("10.88.9.0/24")
     assert choose_second(pool, FIRST_POOL, first, []) == IPv6Network("fd00:88::/64")

@@ -49,6 +49,14 @@ def test_wanted_subnet_comes_before_all_others(tmp_path: Path) -> None:
     assert choice(tmp_path, wanted=wanted).choose(ASSIGNED, has_pods=False).ipv4 == wanted
 
 
+def test_subnet_has_the_chosen_size(tmp_path: Path) -> None:
+    (tmp_path / "one").mkdir()
+    own = SubnetChoice(
+        tmp_path / "one", "one", pool=POOL, prefixes={4: 26}, reservations=tmp_path / "reserved"
+    )
+    assert str(own.choose(None, has_pods=False).ipv4) == "10.231.0.0/26"
+
+
 def test_damaged_record_is_replaced(tmp_path: Path) -> None:
     own = choice(tmp_path)
     (tmp_path / "one" / "subnet").write_text("10.231.")

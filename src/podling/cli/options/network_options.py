@@ -23,8 +23,10 @@ from podling.machinery.network_ranges import (
     network_ranges,
     route_conflict,
 )
+from podling.machinery.node_masks import NodeMasks
 
-_OPTIONS = ("cluster_cidr", "service_cluster_ip_range", "service_node_port_range")
+_RANGES = ("cluster_cidr", "service_cluster_ip_range", "service_node_port_range")
+_MASKS = ("node_cidr_mask_size", "node_cidr_mask_size_ipv4", "node_cidr_mask_size_ipv6")
 _OWN_INTERFACES = ("pl-", "pv")
 """Prefixes of the names of bridges and interfaces of podling's own clusters."""
 
@@ -35,6 +37,18 @@ cni_option = click.option(
     help="Let the machine's CNI plugins make the network of the pods, as the configuration in this "
     "directory says; '' uses Podling's own network.  [default: the last directory, or none]",
 )
+
+
+def _mask_option(name: str) -> Callable[..., Any]:
+    family = {"ipv4": "IPv4 ", "ipv6": "IPv6 "}.get(name.rpartition("_")[2], "")
+    clusters = "one range" if not family else "two ranges, or one of this family"
+    return click.option(
+        f"--{name.replace('_', '-')}",
+        type=click.IntRange(0, 128),
+        metavar="BITS",
+        help=f"The mask size of each node's block of {family}pod addresses, in a cluster with {clusters}; "
+        "0 is the default.  [default: the last one, or 24 for IPv4 and 64 for IPv6]",
+    )
 
 
 def network_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -57,6 +71,7 @@ def network_options(command: Callable[..., Any]) -> Callable[..., Any]:
             metavar="PORTS",
             help=f"The node ports of Services.  [default: the last range, or {NODE_PORTS}]",
         ),
+        *(_mask_option(name) for name in _MASKS),
         click.option(
             "--network",
             type=click.Choice(MODES),
@@ -75,9 +90,10 @@ def network_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
-def chosen_ranges(chosen: Mapping[str, Any], last: ClusterSettings) -> dict[str, str]:
+def chosen_ranges(chosen: Mapping[str, Any], last: ClusterSettings) -> dict[str, Any]:
     """Return the settings of ranges and addresses: the options, else those of the last run. Pure."""
-    ranges = {name: chosen[name] or getattr(last, name) for name in _OPTIONS}
+    ranges = {name: chosen[name] or getattr(last, name) for name in _RANGES}
+    ranges |= {name: getattr(last, name) if chosen[name] is None else chosen[name] for name in _MASKS}
     ranges["network"] = chosen["network"] or last.network
     ranges["cni_conf_dir"] = chosen_cni(chosen["cni_conf_dir"], last.cni_conf_dir)
     return {**ranges, "node_ip": last.node_ip if chosen["node_ip"] is None else chosen["node_ip"]}
@@ -107,7 +123,7 @@ def check_ranges(
     wanted = chosen_ranges(chosen, last)
     check_cni(chosen["cni_conf_dir"], runtime)
     try:
-        ranges = network_ranges(*(wanted[name] for name in _OPTIONS))
+        ranges = _ranges_of(wanted)
     except ValueError as error:
         raise Failure(str(error)) from error
     if exists and (problem := _change(ranges, last.ranges())):
@@ -119,12 +135,18 @@ def check_ranges(
             raise Failure(problem)
     if runtime != "oci":
         return
-    is_new = any(wanted[name] != getattr(last, name) for name in _OPTIONS[:2])
+    is_new = any(wanted[name] != getattr(last, name) for name in _RANGES[:2])
     problem = (
         missing_ipv4(ranges) or missing_family(ranges) or (_conflict(ranges, wanted, last) if is_new else "")
     )
     if problem:
         raise Failure(problem)
+
+
+def _ranges_of(wanted: Mapping[str, Any]) -> NetworkRanges:
+    """Return the ranges that settings name. Raises ``ValueError``."""
+    pods, services, node_ports = (wanted[name] for name in _RANGES)
+    return network_ranges(pods, services, node_ports, NodeMasks(*(wanted[name] for name in _MASKS)))
 
 
 def _change(wanted: NetworkRanges, last: NetworkRanges) -> str:

@@ -23,7 +23,7 @@ def scheduler_options(command: Any) -> Any:
     )(hidden)
 
 
-def chosen_scheduler_options(chosen: Mapping[str, Any], last: ClusterSettings) -> dict[str, str]:
+def chosen_scheduler_options(chosen: Mapping[str, Any], last: ClusterSettings) -> dict[str, Any]:
     """Return the settings of this run's scheduler: those given, else the last run's. Raises ``Failure``."""
     file, document = chosen["scheduler_config"], chosen["scheduler_document"]
     if file:

@@ -27,7 +27,8 @@ from podling.controllers.nodes.pod_blocks import (
 )
 from podling.machinery.errors import ApiError, is_conflict, is_not_found
 from podling.machinery.histograms import counters, gauges, histograms
-from podling.machinery.network_ranges import DEFAULT_RANGES, NODE_PREFIX, Network
+from podling.machinery.network_ranges import DEFAULT_RANGES, Network
+from podling.machinery.node_masks import NODE_PREFIX
 
 logger = logging.getLogger(__name__)
 

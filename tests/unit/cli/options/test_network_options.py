@@ -36,6 +36,13 @@ def test_empty_node_ip_forgets_the_last_one() -> None:
     assert chosen_ranges({**NONE, "node_ip": ""}, last)["node_ip"] == ""
 
 
+def test_mask_size_is_remembered_until_it_is_zero() -> None:
+    last = ClusterSettings(node_cidr_mask_size_ipv4=26)
+    assert last.ranges().node_prefixes[4] == 26
+    assert chosen_ranges(NONE, last)["node_cidr_mask_size_ipv4"] == 26
+    assert chosen_ranges({**NONE, "node_cidr_mask_size_ipv4": 0}, last)["node_cidr_mask_size_ipv4"] == 0
+
+
 def test_settings_of_an_older_run_have_the_default_ranges() -> None:
     assert ClusterSettings().ranges().families == ("IPv4",)
     assert DUAL.ranges().families == ("IPv4", "IPv6")
@@ -44,6 +51,13 @@ def test_settings_of_an_older_run_have_the_default_ranges() -> None:
 REFUSED = [
     ({"cluster_cidr": "10.96.0.0/16"}, ClusterSettings(), "process", "overlap"),
     ({"service_node_port_range": "x"}, ClusterSettings(), "sim", "is no range of ports"),
+    ({"node_cidr_mask_size": 26}, DUAL, "sim", "is not allowed with dual-stack clusters"),
+    (
+        {"cluster_cidr": "10.1.0.0/27"},
+        ClusterSettings(node_cidr_mask_size=26),
+        "sim",
+        "Invalid --cluster-cidr",
+    ),
     (
         {"service_cluster_ip_range": "10.96.0.0/12,fd02::/112"},
         ClusterSettings(),

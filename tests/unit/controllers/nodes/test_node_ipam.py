@@ -48,6 +48,17 @@ async def test_nodes_of_a_cluster_with_two_families_get_two_blocks(cluster: Cont
         assert await block(cluster.client, "second") == "fd00:88::/64,10.88.0.0/24"
 
 
+async def test_blocks_have_the_size_that_options_name(cluster: ControlPlane) -> None:
+    ranges = (ip_network("10.88.0.0/16"), ip_network("fd00:88::/112"))
+    sized = partial(NodeIpamController, ranges=ranges, prefixes={4: 26, 6: 120})
+    async with running(cluster.client, sized):
+        await add(cluster.client, "first", "10.88.3.0/24,fd00:88::300/120")
+        await add(cluster.client, "second")
+        await cluster.advance(seconds=1)
+        assert await block(cluster.client, "first") == "10.88.0.0/26,fd00:88::300/120"
+        assert await block(cluster.client, "second") == "10.88.0.64/26,fd00:88::/120"
+
+
 async def test_existing_blocks_are_kept_and_not_given_again_after_a_restart(cluster: ControlPlane) -> None:
     async with running(cluster.client, NodeIpamController):
         for name in ("a", "b", "c"):
