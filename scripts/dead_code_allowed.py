@@ -74,4 +74,7 @@ use_surge
 use_surge_old
 updated_ready_replicas
 update_images
+updated_ready_pods
+sidecar_set_name
+sidecar_list
 KruiseExtension  # extensions/loading.py names it

@@ -24,27 +24,41 @@ class KruiseExtension(Extension):
 
     def definitions(self) -> Sequence[CustomResourceDefinition]:
         from podling_kruise.cloneset.definition import definition
+        from podling_kruise.sidecarset.definition import definition as sidecar_sets
 
-        return (definition(),)
+        return (definition(), sidecar_sets())
 
     def converters(self) -> Mapping[str, Converter]:
         from podling_kruise.cloneset.conversion import convert
         from podling_kruise.cloneset.definition import NAME
+        from podling_kruise.sidecarset.conversion import convert as convert_sidecar_set
+        from podling_kruise.sidecarset.definition import NAME as SIDECAR_SETS
 
-        return {NAME: convert}
+        return {NAME: convert, SIDECAR_SETS: convert_sidecar_set}
 
     def objects(self) -> Sequence[Any]:
-        from podling_kruise.roles import roles
+        from podling_kruise.roles import roles, system_namespace
 
-        return roles()
+        return (system_namespace(), *roles())
 
     def admission_plugins(self) -> Sequence[Plugin]:
         from podling_kruise.cloneset.admission import CloneSetAdmission
         from podling_kruise.deletion_protection import DeletionProtection
+        from podling_kruise.sidecarset.admission import SidecarSetAdmission
+        from podling_kruise.sidecarset.pod_injection import SidecarInjection
 
-        return (CloneSetAdmission(self.features), DeletionProtection(self.features))
+        return (
+            CloneSetAdmission(self.features),
+            SidecarSetAdmission(self.features),
+            SidecarInjection(self.features),
+            DeletionProtection(self.features),
+        )
 
     def controllers(self) -> Mapping[str, ControllerFactory]:
         from podling_kruise.cloneset.controller import CloneSetController
+        from podling_kruise.sidecarset.controller import SidecarSetController
 
-        return {CloneSetController.name: partial(CloneSetController, gates=self.features)}
+        return {
+            CloneSetController.name: partial(CloneSetController, gates=self.features),
+            SidecarSetController.name: SidecarSetController,
+        }

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 GROUP = "apps.kruise.io"
+SYSTEM_NAMESPACE = "kruise-system"
+"""The namespace of OpenKruise's configuration, and of revisions whose owner has none."""
 
 INSTANCE_ID = "apps.kruise.io/cloneset-instance-id"
 """The label that a pod of a CloneSet shares with its claims."""
@@ -46,6 +48,8 @@ PREPARING_UPDATE_AS_UPDATE = "PreparingUpdateAsUpdate"
 SHORT_HASH = "CloneSetShortHash"
 TEMPLATE_NO_DEFAULTS = "TemplateNoDefaults"
 DELETION_PROTECTION_GATE = "ResourcesDeletionProtection"
+METADATA_PATCHES_ALLOWED = "SidecarSetPatchPodMetadataDefaultsAllowed"
+SORTED_SIDECARS = "EnableSortSidecarContainerByName"
 CRD_CASCADING = "DeletionProtectionForCRDCascadingGate"
 
 FEATURE_GATES: Mapping[str, bool] = {
@@ -57,6 +61,8 @@ FEATURE_GATES: Mapping[str, bool] = {
     TEMPLATE_NO_DEFAULTS: False,
     DELETION_PROTECTION_GATE: True,
     CRD_CASCADING: False,
+    METADATA_PATCHES_ALLOWED: False,
+    SORTED_SIDECARS: False,
 }
 """OpenKruise's feature gates that are honoured, with its defaults where kruise-daemon does not run.
 

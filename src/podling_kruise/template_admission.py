@@ -47,7 +47,7 @@ class TemplateAdmission(Plugin):
         template = spec.get("template")
         if isinstance(template, dict):
             kind, unknown = codec.convert({"template": template}, PodTemplate)
-            _report(request, [text.replace('"template', '"spec.template', 1) for text in unknown])
+            report_unknown(request, [text.replace('"template', '"spec.template', 1) for text in unknown])
             filled = self._server.defaulted(kind, resource_of(PodTemplate))
             made["template"] = codec.to_plain(filled.template)
         claims = spec.get("volumeClaimTemplates")
@@ -74,8 +74,8 @@ class TemplateAdmission(Plugin):
         return [FieldError(each.type, f"spec.{each.field}", each.value, each.detail) for each in found]
 
 
-def _report(request: AdmissionRequest, unknown: list[str]) -> None:
-    """Warn of unknown fields in a template, or refuse them: its schema is open. Raises 400."""
+def report_unknown(request: AdmissionRequest, unknown: list[str]) -> None:
+    """Warn of unknown fields in a part whose schema is open, or refuse them. Raises 400."""
     validation = getattr(request.options, "field_validation", "Warn")
     if unknown and validation == "Strict":
         head = f'{request.kind} in version "{request.resource.version}" cannot be handled as a {request.kind}'

@@ -22,7 +22,7 @@ from podling.machinery import fields
 from podling.machinery.encoding import codec
 from podling.machinery.fields import FieldError, Path
 from podling.machinery.selectors import SelectorError, from_label_selector
-from podling_kruise.common_types import PriorityStrategy
+from podling_kruise.common_types import PriorityStrategy, ScatterTerm
 from podling_kruise.inplace.revision_diff import Operation, operations
 
 Errors = list[FieldError]
@@ -100,6 +100,18 @@ def priority_error(strategy: PriorityStrategy) -> str:
             return f"invalid selector {error}"
     if any(not term.ordered_key for term in strategy.order_priority):
         return "order key can not be empty"
+    return ""
+
+
+def scatter_error(terms: tuple[ScatterTerm, ...]) -> str:
+    """Return what is wrong with a scatter strategy; empty if nothing is."""
+    seen: set[tuple[str, str]] = set()
+    for term in terms:
+        if not term.key:
+            return "key should not be empty"
+        if (term.key, term.value) in seen:
+            return f"duplicated key={term.key} value={term.value}"
+        seen.add((term.key, term.value))
     return ""
 
 

@@ -26,7 +26,6 @@ from podling_kruise.cloneset.types import (
     CloneSetSpec,
     RollingUpdate,
 )
-from podling_kruise.common_types import ScatterTerm
 from podling_kruise.template_validation import (
     SPEC,
     Errors,
@@ -34,6 +33,7 @@ from podling_kruise.template_validation import (
     non_negative,
     pod_errors,
     priority_error,
+    scatter_error,
     selector_errors,
 )
 
@@ -105,7 +105,7 @@ def _strategy_errors(spec: CloneSetSpec, *, flat: bool) -> Errors:
         errors.append(fields.invalid(where.child("podUpdatePolicy"), rolling.pod_update_policy, text))
     if rolling.priority_strategy is not None and (why := priority_error(rolling.priority_strategy)):
         errors.append(fields.required(where.child("priorityStrategy"), why))
-    if why := _scatter_error(rolling.scatter_strategy):
+    if why := scatter_error(rolling.scatter_strategy):
         errors.append(fields.required(where.child("scatterStrategy"), why))
     return errors + _number_errors(rolling, spec.wanted, where, flat=flat) + _download_errors(rolling, where)
 
@@ -133,17 +133,6 @@ def _scaled(name: str, value: int | str | None, replicas: int, where: Path) -> t
     except ValueError as error:
         text = f"failed GetScaledValueFromIntOrPercent for {name}: {error}"
         return 0, [fields.invalid(where.child(name), str(value), text)]
-
-
-def _scatter_error(terms: tuple[ScatterTerm, ...]) -> str:
-    seen: set[tuple[str, str]] = set()
-    for term in terms:
-        if not term.key:
-            return "key should not be empty"
-        if (term.key, term.value) in seen:
-            return f"duplicated key={term.key} value={term.value}"
-        seen.add((term.key, term.value))
-    return ""
 
 
 def _download_errors(rolling: RollingUpdate, where: Path) -> Errors:

@@ -16,5 +16,7 @@ def test_roles_of_namespaces_include_every_kind(role: str, verb: str, allowed: b
     label = f"rbac.authorization.k8s.io/aggregate-to-{role}"
     rules = [rule for each in roles() if each.metadata.labels.get(label) for rule in each.rules]
     granted = {name for rule in rules if verb in rule.verbs for name in rule.resources}
-    kinds = {each.spec.names.plural for each in KruiseExtension().definitions()}
+    kinds = {
+        each.spec.names.plural for each in KruiseExtension().definitions() if each.spec.scope == "Namespaced"
+    }
     assert (kinds <= granted) is allowed

@@ -1,0 +1,1 @@
+"""SidecarSets: containers that admission adds to pods, and that are updated in the living pods."""

@@ -1,0 +1,213 @@
+"""Admission of SidecarSets: defaults, hashes and refusals, in both versions."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from podling.machinery.errors import ApiError
+from podling_kruise.sidecarset.annotations import SET_HASH, SET_HASH_WITHOUT_IMAGE
+from podling_kruise.sidecarset.types import SidecarSet
+from tests.support.clone_sets import Kruise, kruise_api
+from tests.support.sidecar_sets import change_set, create, get_set, sidecar_set
+
+
+@pytest.fixture
+async def kruise() -> AsyncIterator[Kruise]:
+    async with kruise_api() as found:
+        yield found
+
+
+async def test_defaults_are_filled_in(kruise: Kruise) -> None:
+    revision = {"customVersion": "x"}
+    init = [{"name": "init", "image": "init:1"}]
+    await create(kruise, sidecar_set(initContainers=init, volumes=[{"name": "v", "emptyDir": {}}]))
+    spec = (await get_set(kruise)).spec
+    strategy = spec.update_strategy
+    assert (strategy.type, strategy.partition, strategy.max_unavailable) == ("RollingUpdate", 0, 1)
+    assert spec.revision_history_limit == 10
+    (container,) = spec.containers
+    assert container.pod_inject_policy == "BeforeAppContainer"
+    assert container.upgrade_strategy.upgrade_type == "ColdUpgrade"
+    assert container.share_volume_policy.type == "disabled"
+    assert container.image_pull_policy == "IfNotPresent"
+    assert container.termination_message_path == "/dev/termination-log"
+    assert spec.init_containers[0].pod_inject_policy == "AfterAppContainer"
+    with pytest.raises(ApiError, match="Cannot find specific ControllerRevision"):
+        await change_set(kruise, injectionStrategy={"revision": revision})
+
+
+async def test_changed_image_has_another_hash_of_one_kind_only(kruise: Kruise) -> None:
+    await create(kruise, sidecar_set())
+    found = []
+    for containers in (
+        [{"name": "agent", "image": "agent:1"}],
+        [{"name": "agent", "image": "agent:2"}],
+        [{"name": "agent", "image": "agent:2", "args": ["x"]}],
+    ):
+        await change_set(kruise, containers=containers)
+        annotations = (await get_set(kruise)).metadata.annotations
+        found.append((annotations[SET_HASH], annotations[SET_HASH_WITHOUT_IMAGE]))
+    assert len({whole for whole, _ in found}) == 3
+    assert found[0][1] == found[1][1] != found[2][1]
+
+
+async def test_older_version_has_namespace_and_custom_version_elsewhere(kruise: Kruise) -> None:
+    plain = sidecar_set(version="v1alpha1", namespace="default")
+    plain["metadata"]["labels"] = {"apps.kruise.io/sidecarset-custom-version": "one"}
+    await create(kruise, plain)
+    found = await get_set(kruise)
+    assert found.spec.custom_version == "one"
+    assert found.spec.namespace_selector is not None
+    assert found.spec.namespace_selector.match_labels == {"kubernetes.io/metadata.name": "default"}
+    older = kruise.plane.server.catalogue.by_path("apps.kruise.io", "v1alpha1", "sidecarsets")
+    assert older is not None
+    held = await kruise.plane.client.get(older.type, "sidecars")
+    assert held.metadata.labels == {"apps.kruise.io/sidecarset-custom-version": "one"}
+    assert "customVersion" not in held.content["spec"]
+
+
+def named(name: str, **more: Any) -> dict[str, Any]:
+    return {"name": name, "image": "a", **more}
+
+
+def transfer(path: str) -> list[dict[str, Any]]:
+    reference = {"fieldRef": {"apiVersion": "v1", "fieldPath": path}}
+    return [named("agent", transferEnv=[{"sourceContainerNameFrom": reference, "envName": "A"}])]
+
+
+REFUSED: list[tuple[dict[str, Any], str]] = [
+    ({"selector": None}, "spec.selector: Required value: no selector defined for SidecarSet"),
+    ({"selector": {}}, "spec.selector: Invalid value: .*: empty selector is not valid for sidecarset."),
+    (
+        {"selector": {"matchExpressions": [{"key": "a", "operator": "Is"}]}},
+        '"Is" is not a valid label selector operator',
+    ),
+    ({"namespaceSelector": {}}, "spec.namespaceSelector: Invalid value: .*: empty selector is not valid"),
+    ({"containers": []}, "spec: Required value: no initContainer or container defined for SidecarSet"),
+    ({"containers": [{"name": "Agent_1", "image": "a"}]}, r"spec.containers\[0\].name: Invalid value"),
+    ({"containers": [named("a", volumeMounts=[{"name": "x", "mountPath": "/x"}])]}, 'Not found: "x"'),
+    ({"containers": [named("a", podInjectPolicy="Between")]}, "unsupported pod inject policy"),
+    (
+        {"containers": [named("a", shareVolumePolicy={"type": "some"})]},
+        "unsupported share volume policy",
+    ),
+    ({"containers": transfer("metadata.name")}, "field label not supported: metadata.name"),
+    ({"containers": transfer("spec.x['y']")}, "field path not supported: spec.x"),
+    ({"containers": transfer("metadata.labels['-']")}, "name part must consist of alphanumeric"),
+    ({"updateStrategy": {"type": "Recreate"}}, "must be 'RollingUpdate' or 'NotUpdate'"),
+    (
+        {"updateStrategy": {"partition": 2, "selector": {"matchLabels": {"a": "b"}}}},
+        "Partition and Selector cannot be used together",
+    ),
+    (
+        {"updateStrategy": {"partition": -1}},
+        "partition: Invalid value: -1: must be greater than or equal to 0",
+    ),
+    ({"updateStrategy": {"maxUnavailable": "x"}}, 'maxUnavailable: Invalid value: "x": must be an integer'),
+    (
+        {"updateStrategy": {"scatterStrategy": [{"key": "", "value": "x"}]}},
+        "scatterStrategy: Required value: key should not be empty",
+    ),
+    (
+        {"updateStrategy": {"priorityStrategy": {"orderPriority": [{"orderedKey": ""}]}}},
+        "priorityStrategy: Required value: order key can not be empty",
+    ),
+    (
+        {"injectionStrategy": {"revision": {}}},
+        "revisionName and customVersion cannot be empty simultaneously",
+    ),
+    (
+        {"initContainers": [named("init", restartPolicy="Always")]},
+        "The initContainer in-place upgrade is not currently supported.",
+    ),
+    (
+        {"patchPodMetadata": [{"annotations": {"a": "b"}}]},
+        "patchPodMetadata: Required value: SidecarSet patch metadata whitelist not found",
+    ),
+    ({"volumes": [{"name": "v"}, {"name": "v"}]}, r"spec.volumes\[1\].name: Duplicate value"),
+]
+
+
+@pytest.mark.parametrize(("spec", "message"), REFUSED)
+async def test_invalid_sets_are_refused(kruise: Kruise, spec: dict[str, Any], message: str) -> None:
+    with pytest.raises(ApiError, match=message) as refusal:
+        await create(kruise, sidecar_set(**spec))
+    assert refusal.value.status.code == 422
+
+
+async def test_unknown_fields_of_containers_are_refused_or_warned_of(kruise: Kruise) -> None:
+    plain = sidecar_set(containers=[named("agent", imagePolicy="x")])
+    with pytest.raises(
+        ApiError, match=r'strict decoding error: unknown field "spec.containers\[0\].imagePolicy"'
+    ):
+        await create(kruise, plain)
+    warnings = await create(kruise, plain, "Warn")
+    assert warnings == ['unknown field "spec.containers[0].imagePolicy"']
+
+
+async def test_containers_cannot_be_added_or_updated_in_another_way(kruise: Kruise) -> None:
+    await create(kruise, sidecar_set())
+    with pytest.raises(ApiError, match="container other is not found"):
+        await change_set(kruise, containers=[named("agent"), named("other")])
+    hot = {"upgradeType": "HotUpgrade", "hotUpgradeEmptyImage": "e"}
+    with pytest.raises(ApiError, match="container agent upgradeType is immutable"):
+        await change_set(kruise, containers=[named("agent", upgradeStrategy=hot)])
+
+
+VOLUMES = [{"name": "v", "emptyDir": {}}]
+
+
+@pytest.mark.parametrize(
+    ("other", "message"),
+    [
+        ({}, "container agent already exist in sidecars"),
+        (
+            {"containers": [named("x")], "volumes": [{"name": "v", "hostPath": {"path": "/"}}]},
+            "volume v is in",
+        ),
+        ({"containers": [named("x")], "volumes": VOLUMES}, ""),
+        ({"selector": {"matchLabels": {"app": "other"}}}, ""),
+        ({"namespaceSelector": {"matchLabels": {"team": "b"}}}, ""),
+    ],
+)
+async def test_sets_that_may_select_the_same_pods_must_not_conflict(
+    kruise: Kruise, other: dict[str, Any], message: str
+) -> None:
+    place = {"matchLabels": {"team": "a"}}
+    await create(kruise, sidecar_set(namespaceSelector=place, volumes=VOLUMES))
+    if not message:
+        await create(kruise, sidecar_set("other", **other))
+        return
+    with pytest.raises(ApiError, match=message):
+        await create(kruise, sidecar_set("other", **other))
+
+
+@pytest.mark.parametrize(
+    ("base", "strategy", "message"),
+    [
+        ("canary", {"type": "NotUpdate"}, "base sidecarSet cannot be itself"),
+        ("missing", {"type": "NotUpdate"}, r"fetch base sidecarSet\[missing\] failed"),
+        ("sidecars", {"type": "RollingUpdate"}, "RollingUpdate is not supported for canary sidecarSet"),
+    ],
+)
+async def test_wrong_canaries_are_refused(
+    kruise: Kruise, base: str, strategy: dict[str, Any], message: str
+) -> None:
+    await create(kruise, sidecar_set())
+    plain = sidecar_set("canary", updateStrategy=strategy)
+    plain["metadata"]["annotations"] = {
+        "apps.kruise.io/sidecarset-canary": "true",
+        "apps.kruise.io/sidecarset-base": base,
+    }
+    with pytest.raises(ApiError, match=message):
+        await create(kruise, plain)
+
+
+async def test_name_is_short_and_has_no_dots(kruise: Kruise) -> None:
+    with pytest.raises(ApiError, match="sidecarset name must consist of alphanumeric characters"):
+        await create(kruise, sidecar_set("a.b"))
+    await create(kruise, sidecar_set("x" * 63))
+    assert (await kruise.client.list(SidecarSet)).items
