@@ -65,7 +65,7 @@ def clock() -> None:
 @data_directory_option
 def status(directory: DataDirectory) -> None:
     """Show the time of the cluster, and what moves it."""
-    click.echo(described(_request(directory, "", None)))
+    click.echo(described(request_clock(directory, "", None)))
 
 
 @clock.command("advance")
@@ -74,7 +74,9 @@ def status(directory: DataDirectory) -> None:
 @settle_option
 def advance(directory: DataDirectory, duration: float, settle: float | None) -> None:
     """Let so much time pass: 30s, 5m, 1h30m, 31d."""
-    click.echo(described(_request(directory, "/advance", {"seconds": duration, "settleSeconds": settle})))
+    click.echo(
+        described(request_clock(directory, "/advance", {"seconds": duration, "settleSeconds": settle}))
+    )
 
 
 @clock.command("run-until")
@@ -101,7 +103,7 @@ def run_until(
         "atMostSeconds": at_most,
         "settleSeconds": settle,
     }
-    found = _request(directory, "/run-until", asked)
+    found = request_clock(directory, "/run-until", asked)
     click.echo(described(found))
     if not found["met"]:
         click.echo(f"{' '.join(condition)} did not come true in this time", err=True)
@@ -113,14 +115,14 @@ def run_until(
 @click.argument("speed", type=_SpeedType())
 def speed(directory: DataDirectory, speed: float) -> None:
     """Let time flow by itself: 1x as fast as the machine's, 60x a minute each second."""
-    click.echo(described(_request(directory, "/speed", {"speed": speed})))
+    click.echo(described(request_clock(directory, "/speed", {"speed": speed})))
 
 
 @clock.command("pause")
 @data_directory_option
 def pause(directory: DataDirectory) -> None:
     """Stop time where it is, also one that is being wound."""
-    click.echo(described(_request(directory, "/speed", {"speed": 0})))
+    click.echo(described(request_clock(directory, "/speed", {"speed": 0})))
 
 
 def described(status: dict[str, Any]) -> str:
@@ -135,7 +137,7 @@ def _shown(moment: str) -> str:
     return datetime.fromisoformat(moment).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def _request(directory: DataDirectory, action: str, body: dict[str, Any] | None) -> dict[str, Any]:
+def request_clock(directory: DataDirectory, action: str, body: dict[str, Any] | None) -> dict[str, Any]:
     """Return the clock's state after a request to the API server. Raises ``Failure``."""
     require_running(directory)
     if not directory.settings().is_wound:

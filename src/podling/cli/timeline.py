@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import shutil
 import sys
 from pathlib import Path
@@ -12,6 +11,7 @@ import msgspec
 
 from podling import clock
 from podling.cli import timeline_model
+from podling.cli.cluster_time import in_cluster_time
 from podling.cli.common_options import Failure, data_directory_option, require_running
 from podling.cluster.directory import DataDirectory
 from podling.machinery.errors import ApiError, is_not_found
@@ -44,7 +44,7 @@ def timeline(
     """
     require_running(directory)
     try:
-        drawn = asyncio.run(_draw(directory, namespace, pod.removeprefix("pod/")))
+        drawn, _ = in_cluster_time(directory, _draw(directory, namespace, pod.removeprefix("pod/")))
     except (ApiError, OSError) as error:
         raise Failure(str(error)) from error
     if picture is not None:

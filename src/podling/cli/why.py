@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import shutil
 import sys
 import textwrap
@@ -12,6 +11,7 @@ import click
 import msgspec
 
 from podling import clock
+from podling.cli.cluster_time import in_cluster_time
 from podling.cli.common_options import NoAnswer, data_directory_option, require_running
 from podling.cli.evidence import Explanation, PartProblems, Source, time_since
 from podling.client.base import Unreachable
@@ -47,14 +47,14 @@ def why(pod: str, directory: DataDirectory, namespace: str, output: str) -> None
     kind, _, name = pod.rpartition("/")
     kind = resource_named(kind or "pod").singular
     try:
-        explanation = asyncio.run(_ask(directory, kind, name, namespace, parts))
+        explanation, now = in_cluster_time(directory, _ask(directory, kind, name, namespace, parts))
     except (ApiError, Unreachable, OSError) as error:
         raise NoAnswer(str(error)) from error
     if output == "json":
         answer = {"kind": kind, "name": name, "namespace": namespace} | msgspec.to_builtins(explanation)
         click.echo(msgspec.json.format(msgspec.json.encode(answer), indent=2).decode())
     else:
-        click.echo(_wrapped(paragraph(explanation, clock.now())))
+        click.echo(_wrapped(paragraph(explanation, now)))
     raise SystemExit(0 if explanation.healthy else UNHEALTHY)
 
 

@@ -30,19 +30,23 @@ class Deadlock(RuntimeError):
     """Every task waits and no timer is set: nothing can ever happen again."""
 
 
-class _JumpingSelector(selectors.DefaultSelector):
+class JumpingSelector(selectors.DefaultSelector):
     """A selector that never blocks: instead of waiting it passes the loop the length of the jump."""
 
     jump: float = 0.0
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
-        ready = super().select(0)
+        ready = self.wait(0)
         if ready or timeout == 0:
             return ready
         if timeout is None:
             raise Deadlock("every task is waiting and no timer is set")
         self.jump += max(timeout, 0.0)
         return []
+
+    def wait(self, timeout: float | None) -> list[tuple[selectors.SelectorKey, int]]:
+        """Wait for descriptors in the machine's time."""
+        return super().select(timeout)
 
 
 class VirtualTimeLoop(asyncio.SelectorEventLoop):
@@ -51,11 +55,14 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
     Args:
         seed: decides everything random in the run.
         start: the wall time at which the run begins.
+        selector: jumps over the waiting times; None: one that always does.
     """
 
-    def __init__(self, seed: int = 0, start: datetime = EPOCH) -> None:
+    def __init__(
+        self, seed: int = 0, start: datetime = EPOCH, selector: JumpingSelector | None = None
+    ) -> None:
         clock.expect_own_time()
-        self._jumping = _JumpingSelector()
+        self._jumping = selector or JumpingSelector()
         super().__init__(self._jumping)
         self._start = start.timestamp()
         self.random_source = random.Random(seed)

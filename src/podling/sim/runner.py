@@ -116,8 +116,7 @@ class Run:
             try:
                 await self._prepare()
                 self._start_tasks()
-                await self._until_end()
-                is_complete = True
+                is_complete = await self._until_end()
             except asyncio.CancelledError:
                 task = asyncio.current_task()
                 if task is None or not task.cancelling():
@@ -147,10 +146,12 @@ class Run:
         for watch in self.observation.assertions:
             self._tasks.start("assertion", partial(self._look_at_moments, watch))
 
-    async def _until_end(self) -> None:
+    async def _until_end(self) -> bool:
+        """Wait for the end of the scenario; return whether it was reached."""
         await clock.wait_for(self.observation.failed, self.scenario.until)
         if self.observation.failure is not None:
             raise self.observation.failure
+        return True
 
     def so_far(self) -> Outcome:
         """Return what is decided at this moment."""

@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import click
 
 from podling.cli.common_options import Failure
 from podling.cli.simulation.live import Live
 from podling.cli.simulation.output import print_outcome, print_seeds
+from podling.cli.simulation.shell import Stops, visit
+from podling.machinery.durations import go_duration
 from podling.sim.event_log import Sink
 from podling.sim.many_seeds import parse_seeds, run_seeds
 from podling.sim.report.report import LOG, missing, write_report
 from podling.sim.report.report_data import ReportData
-from podling.sim.runner import run_scenario
+from podling.sim.runner import Outcome, Progress, run_scenario
 from podling.sim.scenario import Scenario
 from podling.sim.scenario_file import ScenarioUnusable, json_schema, read_scenario
-from podling.sim.scenario_parts import duration_from
+from podling.sim.scenario_parts import Duration, duration_from
+from podling.sim.statistics import Statistics
 
 UNUSABLE, INTERRUPTED = 2, 130
 
@@ -43,6 +48,11 @@ class _Unusable(Failure):
 @click.option("--seeds", metavar="FIRST..LAST", help="Run with each of these seeds.")
 @click.option("--jobs", type=click.IntRange(1, 256), default=1, show_default=True, help="Processes.")
 @click.option("--until", metavar="TIME", help="End at this virtual time, as 1h30m.")
+@click.option("--at", metavar="TIME", help="Stop at this virtual time; with --shell.")
+@click.option(
+    "--shell", is_flag=True, help="Open a shell in which kubectl and podling find the stopped cluster."
+)
+@click.option("--step", metavar="TIME", help="Stop again after this virtual time, when the shell has ended.")
 @click.option("--log", "log_file", type=click.Path(path_type=Path), help="Write the event log, JSON lines.")
 @click.option(
     "--report",
@@ -59,6 +69,9 @@ def sim(  # noqa: PLR0913 the options of the command
     seeds: str | None,
     jobs: int,
     until: str | None,
+    at: str | None,
+    shell: bool,
+    step: str | None,
     log_file: Path | None,
     report: Path | None,
     quiet: bool,
@@ -82,12 +95,15 @@ def sim(  # noqa: PLR0913 the options of the command
     if check:
         click.echo(f"{file}: the scenario is usable")
         return
+    stops = _stops(scenario, at, step, until, shell=shell)
+    if stops is not None and seeds is not None:
+        raise click.UsageError("--at stops one run; use --seed instead of --seeds")
     if report is not None:
         _check_report(report, seeds)
     if seeds is not None:
         _run_many(file, scenario, seeds, jobs, until)
     chosen = scenario.seed if seed is None else seed
-    _run_one(file, scenario, chosen, log_file, report, Live(sys.stderr, quiet=quiet))
+    _run_one(file, scenario, chosen, log_file, report, Live(sys.stderr, quiet=quiet), stops)
 
 
 def _read(file: Path, until: str | None) -> Scenario:
@@ -103,10 +119,33 @@ def _read(file: Path, until: str | None) -> Scenario:
         raise _Unusable(str(error)) from None
     if until is None:
         return scenario
+    return replace(scenario, until=_duration(until, "--until"))
+
+
+def _duration(text: str, option: str) -> Duration:
     try:
-        return replace(scenario, until=duration_from(until))
+        return duration_from(text)
     except ValueError as error:
-        raise click.BadParameter(str(error), param_hint="'--until'") from None
+        raise click.BadParameter(str(error), param_hint=f"'{option}'") from None
+
+
+def _stops(
+    scenario: Scenario, at: str | None, step: str | None, until: str | None, *, shell: bool
+) -> Stops | None:
+    """Return the moments at which the run stops; None without any."""
+    if at is None:
+        if shell or step is not None:
+            raise click.UsageError("--shell and --step need --at, the moment of the first stop")
+        return None
+    if not shell:
+        raise click.UsageError("--at needs --shell: the cluster lives as long as the shell")
+    first = _duration(at, "--at")
+    if first > scenario.until:
+        raise click.BadParameter(
+            f"the scenario ends before, at {go_duration(scenario.until)}", param_hint="'--at'"
+        )
+    every = None if step is None else _duration(step, "--step")
+    return Stops(first, every or None, None if until is None else scenario.until)
 
 
 def _check_report(folder: Path, seeds: str | None) -> None:
@@ -122,7 +161,13 @@ def _check_report(folder: Path, seeds: str | None) -> None:
 
 
 def _run_one(
-    file: Path, scenario: Scenario, seed: int, log_file: Path | None, report: Path | None, live: Live
+    file: Path,
+    scenario: Scenario,
+    seed: int,
+    log_file: Path | None,
+    report: Path | None,
+    live: Live,
+    stops: Stops | None,
 ) -> None:
     with ExitStack() as stack:
         paths = [path for path in (log_file, None if report is None else report / LOG) if path is not None]
@@ -131,7 +176,8 @@ def _run_one(
         except OSError as error:
             raise Failure(f"{error.filename}: {error.strerror}") from None
         stack.callback(live.clear)
-        outcome, statistics = run_scenario(scenario, file.parent, seed, _sink(logs), live.show)
+        run = run_scenario if stops is None else partial(_visited, live, stops)
+        outcome, statistics = run(scenario, file.parent, seed, _sink(logs), live.show)
     elapsed = live.elapsed()
     print_outcome(file, outcome, statistics, elapsed)
     if report is not None:
@@ -140,9 +186,32 @@ def _run_one(
         )
         page = write_report(data, report)
         click.echo(f"report: {page}", err=True)
-    if not outcome.is_complete:
+    if not outcome.is_complete and stops is None:
         raise SystemExit(INTERRUPTED)
-    raise SystemExit(0 if outcome.passed else 1)
+    raise SystemExit(0 if outcome.passed or stops is not None else 1)
+
+
+def _visited(
+    live: Live,
+    stops: Stops,
+    scenario: Scenario,
+    folder: Path,
+    seed: int,
+    sink: Sink | None,
+    progress: Progress | None,
+) -> tuple[Outcome, Statistics]:
+    """Run until the first stop, and open shells."""
+    # podling.testing is above the command line: it alone serves clusters in memory.
+    stopped_run = importlib.import_module("podling.testing.stopped_run")
+
+    async def visitor(found: Any) -> None:
+        live.clear()
+        await visit(stops, found.directory, found.kubeconfig, found.run)
+
+    outcome, statistics = stopped_run.visit_run(
+        stops.first, scenario, folder, seed, visitor, sink=sink, progress=progress
+    )
+    return outcome, statistics
 
 
 def _sink(logs: Sequence[IO[bytes]]) -> Sink | None:
