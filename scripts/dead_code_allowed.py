@@ -77,4 +77,9 @@ update_images
 updated_ready_pods
 sidecar_set_name
 sidecar_list
+volume_claim_update_strategy
+volume_claim_name
+compatible_replicas
+compatible_ready_replicas
+volume_claims
 KruiseExtension  # extensions/loading.py names it

@@ -23,18 +23,29 @@ class KruiseExtension(Extension):
     feature_gates: ClassVar[Mapping[str, bool]] = FEATURE_GATES
 
     def definitions(self) -> Sequence[CustomResourceDefinition]:
-        from podling_kruise.cloneset.definition import definition
+        from podling_kruise.cloneset.definition import definition as clone_sets
         from podling_kruise.sidecarset.definition import definition as sidecar_sets
+        from podling_kruise.statefulset.definition import definition as stateful_sets
 
-        return (definition(), sidecar_sets())
+        return (
+            clone_sets(),
+            sidecar_sets(),
+            stateful_sets(),
+        )
 
     def converters(self) -> Mapping[str, Converter]:
-        from podling_kruise.cloneset.conversion import convert
-        from podling_kruise.cloneset.definition import NAME
+        from podling_kruise.cloneset.conversion import convert as convert_clone_set
+        from podling_kruise.cloneset.definition import NAME as CLONE_SETS
         from podling_kruise.sidecarset.conversion import convert as convert_sidecar_set
         from podling_kruise.sidecarset.definition import NAME as SIDECAR_SETS
+        from podling_kruise.statefulset.conversion import convert as convert_stateful_set
+        from podling_kruise.statefulset.definition import NAME as STATEFUL_SETS
 
-        return {NAME: convert, SIDECAR_SETS: convert_sidecar_set}
+        return {
+            CLONE_SETS: convert_clone_set,
+            SIDECAR_SETS: convert_sidecar_set,
+            STATEFUL_SETS: convert_stateful_set,
+        }
 
     def objects(self) -> Sequence[Any]:
         from podling_kruise.roles import roles, system_namespace
@@ -46,9 +57,11 @@ class KruiseExtension(Extension):
         from podling_kruise.deletion_protection import DeletionProtection
         from podling_kruise.sidecarset.admission import SidecarSetAdmission
         from podling_kruise.sidecarset.pod_injection import SidecarInjection
+        from podling_kruise.statefulset.admission import StatefulSetAdmission
 
         return (
             CloneSetAdmission(self.features),
+            StatefulSetAdmission(self.features),
             SidecarSetAdmission(self.features),
             SidecarInjection(self.features),
             DeletionProtection(self.features),
@@ -57,8 +70,10 @@ class KruiseExtension(Extension):
     def controllers(self) -> Mapping[str, ControllerFactory]:
         from podling_kruise.cloneset.controller import CloneSetController
         from podling_kruise.sidecarset.controller import SidecarSetController
+        from podling_kruise.statefulset.controller import AdvancedStatefulSetController
 
         return {
             CloneSetController.name: partial(CloneSetController, gates=self.features),
             SidecarSetController.name: SidecarSetController,
+            AdvancedStatefulSetController.name: partial(AdvancedStatefulSetController, gates=self.features),
         }

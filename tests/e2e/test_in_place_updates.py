@@ -1,8 +1,10 @@
-"""A CloneSet's pod of real containers, before, during and after an update in place."""
+"""Pods of real containers before, during and after an update in place."""
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,7 @@ from podling.machinery.pods import is_ready
 from podling.testing import running
 from podling_kruise.cloneset.types import CloneSet
 from podling_kruise.extension import KruiseExtension
+from podling_kruise.statefulset.types import StatefulSet
 from tests.support import oci_node
 from tests.support.clone_sets import gate, manifest
 from tests.support.images import busybox_archive
@@ -32,8 +35,8 @@ DEADLINE_SECONDS = 60.0
 FIRST, SECOND = "podling.test/web:1", "podling.test/web:2"
 
 
-def clone_set(image: str) -> CloneSet:
-    """Return a CloneSet of one pod with two containers and a volume that they share."""
+def template_of(image: str, name: str = "web", **more: Any) -> dict[str, Any]:
+    """Return the template of pods with two containers and a volume that they share."""
     mounts = [{"name": "data", "mountPath": "/data"}]
     containers = [
         {"name": name, "image": used, "command": list(oci_node.SLEEP), "volumeMounts": mounts}
@@ -44,18 +47,42 @@ def clone_set(image: str) -> CloneSet:
         "automountServiceAccountToken": False,
         "containers": [{**each, "imagePullPolicy": "Never"} for each in containers],
         "volumes": [{"name": "data", "emptyDir": {}}],
+        **more,
     }
-    template = {"metadata": {"labels": {"app": "web"}}, "spec": spec}
+    return {"metadata": {"labels": {"app": name}}, "spec": spec}
+
+
+def clone_set(image: str) -> CloneSet:
+    """Return a CloneSet of one pod."""
     rolling = {"podUpdatePolicy": "InPlaceOnly", "maxUnavailable": 1}
+    template = template_of(image)
     plain = manifest("v1beta1", replicas=1, template=template, updateStrategy={"rollingUpdate": rolling})
     return codec.from_plain(plain, CloneSet)
 
 
-async def the_pod(node: RealNode, image: str) -> Pod:
-    """Wait until the pod is Ready with an image, and return it."""
+def sets(image: str) -> list[dict[str, Any]]:
+    """Return a workload of one pod of each other kind, named after the pods' label."""
+    template = template_of(image, "db")
+    selector = {"matchLabels": {"app": "db"}}
+    spec = {
+        "replicas": 1,
+        "selector": selector,
+        "template": template,
+        "updateStrategy": {"type": "InPlaceOnly"},
+    }
+    return [named("StatefulSet", "db", spec)]
+
+
+def named(kind: str, name: str, spec: dict[str, Any]) -> dict[str, Any]:
+    metadata = {"name": name, "namespace": "default"}
+    return {"apiVersion": "apps.kruise.io/v1beta1", "kind": kind, "metadata": metadata, "spec": spec}
+
+
+async def the_pod(node: RealNode, image: str, name: str = "web") -> Pod:
+    """Wait until the pod is Ready with an image, and return it. ``name`` is its label ``app``."""
     async with asyncio.timeout(DEADLINE_SECONDS):
         while True:
-            pods = (await node.client.list(Pod, "default")).items
+            pods = (await node.client.list(Pod, "default", label_selector=f"app={name}")).items
             if pods and is_ready(pods[0]) and pods[0].spec.containers[0].image == image:
                 return pods[0]
             await clock.sleep(0.05)
@@ -65,7 +92,9 @@ def statuses(pod: Pod) -> dict[str, ContainerStatus]:
     return {each.name: each for each in pod.status.container_statuses}
 
 
-async def test_image_changes_while_everything_else_of_the_pod_stays(tmp_path: Path) -> None:
+@asynccontextmanager
+async def kruise_node(tmp_path: Path) -> AsyncIterator[RealNode]:
+    """Run a node of real containers, with both images, and OpenKruise's controllers."""
     extension = KruiseExtension()
     config = KubeletConfig(eviction_hard={}, max_pods=10)
     async with (
@@ -75,6 +104,11 @@ async def test_image_changes_while_everything_else_of_the_pod_stays(tmp_path: Pa
         for tag in (FIRST, SECOND):
             archive = busybox_archive(tmp_path / "image.tar", tag, env={"TAG": tag})
             await node.machine.runtime.images.load(archive)
+        yield node
+
+
+async def test_image_changes_while_everything_else_of_the_pod_stays(tmp_path: Path) -> None:
+    async with kruise_node(tmp_path) as node:
         client = TypedClient(node.client)
         await client.create(clone_set(FIRST))
         before = await the_pod(node, FIRST)
@@ -82,8 +116,7 @@ async def test_image_changes_while_everything_else_of_the_pod_stays(tmp_path: Pa
         (sandbox,) = await node.machine.runtime.list_sandboxes()
         stream = node.client.watch(Pod, "default", resource_version=before.metadata.resource_version or "")
 
-        template: dict[str, Any] = codec.to_plain(clone_set(SECOND))["spec"]["template"]
-        await client.patch(CloneSet, "web", {"spec": {"template": template}}, "default")
+        await client.patch(CloneSet, "web", {"spec": {"template": template_of(SECOND)}}, "default")
         after = await the_pod(node, SECOND)
 
         assert (after.metadata.name, after.metadata.uid) == (before.metadata.name, before.metadata.uid)
@@ -108,3 +141,24 @@ async def test_image_changes_while_everything_else_of_the_pod_stays(tmp_path: Pa
         assert (SECOND, "False", False) in seen
         assert seen[-1] == (SECOND, "True", True)
         assert [step for step in seen if step[2] and step[1] != "True"] == []
+
+
+async def test_images_of_sets_change_in_the_living_pods(tmp_path: Path) -> None:
+    kinds = {"StatefulSet": StatefulSet}
+    async with kruise_node(tmp_path) as node:
+        client = TypedClient(node.client)
+        for plain in sets(FIRST):
+            await client.create(codec.from_plain(plain, kinds[plain["kind"]]))
+        names = [plain["metadata"]["name"] for plain in sets(FIRST)]
+        before = [await the_pod(node, FIRST, name) for name in names]
+        for plain in sets(SECOND):
+            patch = {"spec": {"template": plain["spec"]["template"]}}
+            await client.patch(kinds[plain["kind"]], plain["metadata"]["name"], patch, "default")
+        after = [await the_pod(node, SECOND, name) for name in names]
+        for one, other in zip(before, after, strict=True):
+            assert (other.metadata.uid, other.status.pod_ip) == (one.metadata.uid, one.status.pod_ip)
+            old, new = statuses(one), statuses(other)
+            assert (new["main"].restart_count, new["beside"].restart_count) == (1, 0)
+            assert new["main"].image_id != old["main"].image_id
+            assert new["beside"].container_id == old["beside"].container_id
+            assert (await node.exec(other, "main", "sh", "-c", "echo $TAG")).out == f"{SECOND}\n"

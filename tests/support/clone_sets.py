@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, TypeVar
 
 from podling import clock
 from podling.api.core_v1 import Pod, PodCondition
@@ -45,7 +45,10 @@ def manifest(version: str = "v1alpha1", **spec: Any) -> dict[str, Any]:
 
 
 class Kruise:
-    """A cluster with OpenKruise."""
+    """A cluster with OpenKruise, and a workload ``web`` in it: a CloneSet, or another kind in a subclass."""
+
+    plural: ClassVar[str] = "clonesets"
+    version: ClassVar[str] = "v1alpha1"
 
     def __init__(self, plane: ControlPlane, node: SimNode | None = None) -> None:
         self.plane, self.client = plane, TypedClient(plane.client)
@@ -57,13 +60,13 @@ class Kruise:
         return self._node
 
     def kind(self, version: str = "v1alpha1") -> type[Any]:
-        """Return the type of CloneSets that the server has in a version."""
-        found = self.plane.server.catalogue.by_path("apps.kruise.io", version, "clonesets")
+        """Return the type of workloads that the server has in a version."""
+        found = self.plane.server.catalogue.by_path("apps.kruise.io", version, self.plural)
         assert found is not None
         return found.type
 
     async def create(self, plain: Mapping[str, Any], field_validation: str = "Strict") -> list[str]:
-        """Create a CloneSet as a client of HTTP does; return the warnings."""
+        """Create a workload as a client of HTTP does; return the warnings."""
         kind = self.kind(plain["apiVersion"].partition("/")[2])
         obj, warnings = codec.convert(dict(plain), kind, field_validation)
         options = WriteOptions(field_validation=field_validation, warnings=warnings)
@@ -75,7 +78,7 @@ class Kruise:
 
     async def change(self, image: str, **spec: Any) -> None:
         """Change the template's image."""
-        await self.patch(template=template(image, **spec))
+        await self.patch(self.version, template=template(image, **spec))
 
     async def get(self) -> CloneSet:
         return await self.client.get(CloneSet, "web", "default")
@@ -94,7 +97,7 @@ class Kruise:
         return counts
 
     async def events(self) -> list[str]:
-        """Return the reasons of the CloneSet's events."""
+        """Return the reasons of the workload's events."""
         return [text.split()[1] for text in await told(self.plane.client) if " web: " in text]
 
     async def wait(self, seconds: float = 20) -> None:
@@ -106,17 +109,30 @@ def gate(pod: Pod) -> PodCondition | None:
     return find(pod.status.conditions, IN_PLACE_UPDATE_READY)
 
 
+K = TypeVar("K", bound=Kruise)
+
+
 @asynccontextmanager
-async def kruise_api(**features: bool) -> AsyncIterator[Kruise]:
+async def api_of(harness: type[K], **features: bool) -> AsyncIterator[K]:
     """Run an API server with OpenKruise, without its controllers."""
     async with memory_cluster(extensions=[KruiseExtension(features)]) as plane:
-        yield Kruise(plane)
+        yield harness(plane)
+
+
+def kruise_api(**features: bool) -> AbstractAsyncContextManager[Kruise]:
+    return api_of(Kruise, **features)
+
+
+def kruise_cluster(
+    root: Path, scenario: Scenario | None = None, **features: bool
+) -> AbstractAsyncContextManager[Kruise]:
+    return cluster_of(Kruise, root, scenario, **features)
 
 
 @asynccontextmanager
-async def kruise_cluster(
-    root: Path, scenario: Scenario | None = None, **features: bool
-) -> AsyncIterator[Kruise]:
+async def cluster_of(
+    harness: type[K], root: Path, scenario: Scenario | None = None, **features: bool
+) -> AsyncIterator[K]:
     """Run a control plane with OpenKruise and a simulated node."""
     extension = KruiseExtension(features)
     async with (
@@ -124,4 +140,4 @@ async def kruise_cluster(
         sim_node(plane, root, scenario) as node,
         running(plane.client, *extension.controllers().values()),
     ):
-        yield Kruise(plane, node)
+        yield harness(plane, node)

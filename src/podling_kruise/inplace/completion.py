@@ -48,7 +48,8 @@ def unfinished_containers(pod: Pod, state: UpdateState) -> str:
     left = dict(state.last_container_statuses)
     for status in pod.status.container_statuses:
         old = left.pop(status.name, None)
-        if old is not None and old.image_id == status.image_id and images.get(status.name) != status.image:
+        shown = _tagged(status.image)
+        if old is not None and old.image_id == status.image_id and images.get(status.name) != shown:
             return f"container {status.name} imageID not changed"
     return f"not found statuses of containers {', '.join(sorted(left))}" if left else ""
 

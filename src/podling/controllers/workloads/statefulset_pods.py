@@ -50,12 +50,13 @@ class SetPods:
     async def carry_out(self, view: SetView[Any], steps: Iterable[Step]) -> Exception | None:
         """Do what a plan says until something fails; returns the first failure."""
         for step in steps:
-            failure = await slow_start(len(step), partial(self._act, view, step))
+            failure = await slow_start(len(step), partial(self.act, view, step))
             if failure is not None:
                 return failure
         return None
 
-    async def _act(self, view: SetView[Any], step: Step, number: int) -> None:
+    async def act(self, view: SetView[Any], step: Step, number: int) -> None:
+        """Do one action of a step. Raises what its requests raise, and ``ClaimsFailed``."""
         stateful, action = view.stateful, step[number]
         match action:
             case Create(ordinal=ordinal, revision=revision):

@@ -42,6 +42,7 @@ AMOUNTS = {"limits": {"cpu": "1"}, "requests": {"cpu": "1000m"}}
         (pod(), ""),
         (pod(STATE, status("img02")), ""),
         (pod(STATE, status("img01", "image02:latest")), ""),
+        (pod(STATE, status("img01", "image02")), ""),
         (pod(STATE, status("img01")), "container c1 imageID not changed"),
         (pod(STATE), "not found statuses of containers c1"),
         (

@@ -1,0 +1,4 @@
+"""Advanced StatefulSets: the kind, its admission, and its controller.
+
+Upstream: ``pkg/controller/statefulset``.
+"""
