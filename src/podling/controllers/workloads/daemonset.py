@@ -24,45 +24,8 @@ from podling.controllers.refusals import is_namespace_terminating
 from podling.controllers.status_writes import write_status
 from podling.controllers.workloads import daemonset_rules as rules
 from podling.controllers.workloads import revisions as history
+from podling.controllers.workloads.daemonset_pods import BURST, DaemonPods
 from podling.controllers.workloads.daemonset_update_rules import update
-from podling.controllers.workloads.pod_control import PodControl, slow_start, together
-
-BURST = 250
-FAILED_BACKOFF_SECONDS_INITIAL = 1.0
-FAILED_BACKOFF_SECONDS_MAX = 900.0
-
-
-class FailureBackoff:
-    """The back-off before a node's failed daemon pod is replaced.
-
-    It is 1 s, doubles to 15 min, and is reset after half an hour without a failure and by a new generation of
-    the set.
-    """
-
-    def __init__(self) -> None:
-        self._last: dict[tuple[Key, str], tuple[float, float]] = {}  # delay and when it began
-        self._generations: dict[Key, int] = {}
-
-    def observe(self, key: Key, generation: int) -> None:
-        """Begin anew for a set of another generation."""
-        if self._generations.get(key, generation) != generation:
-            self.forget(key)
-        self._generations[key] = generation
-
-    def seconds_left(self, key: Key, node: str, now: float) -> float:
-        delay, since = self._last.get((key, node), (0.0, 0.0))
-        return max(0.0, since + delay - now)
-
-    def failed(self, key: Key, node: str, now: float) -> None:
-        delay, since = self._last.get((key, node), (0.0, 0.0))
-        if now - since > 2 * FAILED_BACKOFF_SECONDS_MAX:
-            delay = 0.0
-        delay = min(max(2 * delay, FAILED_BACKOFF_SECONDS_INITIAL), FAILED_BACKOFF_SECONDS_MAX)
-        self._last[key, node] = (delay, now)
-
-    def forget(self, key: Key) -> None:
-        self._last = {which: value for which, value in self._last.items() if which[0] != key}
-        self._generations.pop(key, None)
 
 
 class DaemonSetController(Controller):
@@ -72,14 +35,13 @@ class DaemonSetController(Controller):
     def __init__(self, context: ControllerContext) -> None:
         super().__init__(context)
         self._recorder = context.recorder("daemonset-controller")
-        self._control = PodControl(context.client, self._recorder)
         self._sets = context.informers.informer(DaemonSet)
         self._nodes = context.informers.informer(Node)
         pods, revisions = context.informers.informer(Pod), context.informers.informer(ControllerRevision)
-        self._backoff = FailureBackoff()
         self._sets.add_handler(self.enqueue, self.enqueue_new, self.enqueue)
         self._nodes.add_handler(self._wake_all, self._node_changed, self._wake_all)
         self._pods = Children(context.client, self._sets, pods, self.queue, child_selector)
+        self._writes = DaemonPods(context.client, self._recorder, self._pods)
         self._revisions = Children(context.client, self._sets, revisions, self.queue, child_selector)
         self._keeper = history.RevisionKeeper(context.client, self._revisions, history.REVISION_LABEL)
 
@@ -94,7 +56,7 @@ class DaemonSetController(Controller):
     async def reconcile(self, key: Key) -> RequeueAfter | AwaitChange:
         daemon_set = self._sets.get(key)
         if daemon_set is None:
-            self._backoff.forget(key)
+            self._writes.backoff.forget(key)
             return AwaitChange()
         if child_selector(daemon_set) is None or not (
             self._pods.settled(key) and self._revisions.settled(key)
@@ -102,7 +64,7 @@ class DaemonSetController(Controller):
             return AwaitChange()
         if daemon_set.metadata.deletion_timestamp is not None:
             return AwaitChange()  # its revisions may be gone already: nothing can be said about its pods
-        self._backoff.observe(key, daemon_set.status.observed_generation or 0)
+        self._writes.backoff.observe(key, daemon_set.status.observed_generation or 0)
         claimed = await self._revisions.claim(daemon_set)
         revision, collisions = await self._keeper.ensure(
             daemon_set,
@@ -126,49 +88,14 @@ class DaemonSetController(Controller):
         """Create and delete; returns when to look again, and what went wrong."""
         nodes, present = self._nodes.values(), rules.by_node(pods)
         plan = rules.plan(daemon_set, nodes, present, digest, now)
-        wait = self._take_out_ended(daemon_set, plan)
+        wait = self._writes.take_out_ended(daemon_set, plan)
         if not plan.create and not plan.delete:
             plan = update(daemon_set, nodes, present, digest, now)
-        failure = await self._create(daemon_set, plan.create[:BURST], digest)
-        failure = await self._delete(daemon_set, plan.delete[:BURST]) or failure
+        failure = await self._writes.create(daemon_set, plan.create[:BURST], digest)
+        failure = await self._writes.delete(daemon_set, plan.delete[:BURST]) or failure
         available = seconds_to_next_available(pods, daemon_set.spec.min_ready_seconds or 0, now)
         waits = [each for each in (wait, available) if each is not None]
         return min(waits, default=None), failure
-
-    def _take_out_ended(self, daemon_set: DaemonSet, plan: rules.Plan) -> float | None:
-        """Pods that ended are deleted, so that others are made: failed ones after their back-off."""
-        key, now, waits = key_of(daemon_set), clock.monotonic(), []
-        for pod in plan.failed:
-            node = rules.node_of(pod)
-            left = self._backoff.seconds_left(key, node, now)
-            if left > 0:
-                waits.append(left)
-                continue
-            self._backoff.failed(key, node, now)
-            what = f"{pod.metadata.namespace}/{pod.metadata.name} on node {node}"
-            text = f"Found failed daemon pod {what}, will try to kill it"
-            self._recorder.event(daemon_set, "Warning", "FailedDaemonPod", text)
-            plan.delete.append(pod)
-        for pod in plan.succeeded:
-            what = f"{pod.metadata.namespace}/{pod.metadata.name} on node {rules.node_of(pod)}"
-            text = f"Found succeeded daemon pod {what}, will try to delete it"
-            self._recorder.event(daemon_set, "Normal", "SucceededDaemonPod", text)
-            plan.delete.append(pod)
-        return min(waits, default=None)
-
-    async def _create(self, daemon_set: DaemonSet, nodes: list[str], digest: str) -> Exception | None:
-        async def create(number: int) -> None:
-            pod = rules.pod_for(daemon_set, nodes[number], digest)
-            self._pods.wrote(key_of(daemon_set), await self._control.create(pod, daemon_set))
-
-        return await slow_start(len(nodes), create)
-
-    async def _delete(self, daemon_set: DaemonSet, pods: list[Pod]) -> Exception | None:
-        async def delete(pod: Pod) -> None:
-            if await self._control.delete(pod, daemon_set):
-                self._pods.deleted(key_of(daemon_set), pod)
-
-        return await together([delete(pod) for pod in pods])
 
     async def _write(self, daemon_set: DaemonSet, status: DaemonSetStatus) -> None:
         if status != daemon_set.status:

@@ -8,9 +8,10 @@ Upstream: ``daemon_controller.go`` in ``pkg/controller/daemon``.
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Protocol
 
 from msgspec import Struct, structs
 
@@ -24,9 +25,11 @@ from podling.api.core_v1 import (
     NodeSelectorTerm,
     Pod,
     PodSpec,
+    PodTemplateSpec,
     Taint,
     Toleration,
 )
+from podling.client.base import ApiObject
 from podling.controllers.nodes import taints
 from podling.controllers.nodes.node_matching import NODE_NAME_FIELD, selects_node
 from podling.controllers.pod_state import is_available
@@ -45,6 +48,46 @@ _TOLERATED = (
 )
 
 
+class DaemonRollingUpdate(Protocol):
+    @property
+    def max_surge(self) -> int | str | None: ...
+
+    @property
+    def max_unavailable(self) -> int | str | None: ...
+
+
+class DaemonStrategy(Protocol):
+    @property
+    def type(self) -> str: ...
+
+    @property
+    def rolling_update(self) -> DaemonRollingUpdate | None: ...
+
+
+class DaemonSpec(Protocol):
+    """The fields of a spec that decide where pods are, and how they are replaced."""
+
+    @property
+    def template(self) -> PodTemplateSpec: ...
+
+    @property
+    def min_ready_seconds(self) -> int: ...
+
+    @property
+    def update_strategy(self) -> DaemonStrategy: ...
+
+
+class DaemonOwner(ApiObject, Protocol):
+    """A DaemonSet: the built-in kind, or an extension's kind with the same fields."""
+
+    @property
+    def spec(self) -> DaemonSpec: ...
+
+
+def never(pod: Pod) -> bool:
+    return False
+
+
 # Placement
 
 
@@ -59,7 +102,7 @@ def daemon_spec(spec: PodSpec) -> PodSpec:
     return structs.replace(spec, tolerations=(*kept, *added))
 
 
-def pod_for(daemon_set: DaemonSet, node: str, revision_hash: str) -> Pod:
+def pod_for(daemon_set: DaemonOwner, node: str, revision_hash: str) -> Pod:
     """Return the pod for one node: only its name decides where the scheduler puts it."""
     pod = pod_from_template(daemon_set.spec.template, daemon_set)
     requirement = NodeSelectorRequirement(key=NODE_NAME_FIELD, operator="In", values=(node,))
@@ -96,7 +139,7 @@ class Belongs(Struct, frozen=True):
     stay: bool
 
 
-def belongs(daemon_set: DaemonSet, node: Node) -> Belongs:
+def belongs(daemon_set: DaemonOwner, node: Node) -> Belongs:
     spec = daemon_spec(daemon_set.spec.template.spec)
     if spec.node_name and spec.node_name != node.metadata.name:
         return Belongs(False, False)
@@ -153,13 +196,27 @@ def _age(pod: Pod) -> tuple[datetime, str]:
 
 
 def plan(
-    daemon_set: DaemonSet, nodes: Sequence[Node], pods: Mapping[str, list[Pod]], revision: str, now: datetime
+    daemon_set: DaemonOwner,
+    nodes: Sequence[Node],
+    pods: Mapping[str, list[Pod]],
+    revision: str,
+    now: datetime,
+    is_leaving: Callable[[Pod], bool] = never,
 ) -> Plan:
-    """Return the creations and deletions for every node; updates are not considered."""
+    """Return the creations and deletions for every node; updates are not considered.
+
+    Args:
+        is_leaving: selects living pods whose deletion has begun in the extension's own way.
+    """
     result = Plan()
     for node in nodes:
         name = node.metadata.name or ""
-        _plan_node(daemon_set, belongs(daemon_set, node), name, pods.get(name, []), result, revision, now)
+        present, should = pods.get(name, []), belongs(daemon_set, node)
+        staying = [pod for pod in present if not is_leaving(pod)]
+        result.delete += [pod for pod in present if is_leaving(pod) and not is_deleting(pod)]
+        if present and not staying:  # the successor waits until the pod is gone
+            continue
+        _plan_node(daemon_set, should, name, staying, result, revision, now)
     known = {node.metadata.name for node in nodes}
     for name, present in pods.items():
         if name not in known:  # what was never bound goes with its node; the rest is pod collection's
@@ -168,7 +225,7 @@ def plan(
 
 
 def _plan_node(
-    daemon_set: DaemonSet,
+    daemon_set: DaemonOwner,
     should: Belongs,
     node: str,
     present: list[Pod],
@@ -215,7 +272,7 @@ def has_revision(pod: Pod, revision: str) -> bool:
     return pod.metadata.labels.get(REVISION_LABEL) == revision
 
 
-def is_updated(daemon_set: DaemonSet, pod: Pod, revision: str) -> bool:
+def is_updated(daemon_set: DaemonOwner, pod: Pod, revision: str) -> bool:
     """Return whether the pod is of the present template, by its revision or by the template's generation."""
     generation = daemon_set.metadata.annotations.get(TEMPLATE_GENERATION)
     labels = pod.metadata.labels
@@ -224,7 +281,7 @@ def is_updated(daemon_set: DaemonSet, pod: Pod, revision: str) -> bool:
     )
 
 
-def max_surge(daemon_set: DaemonSet, wanted: int) -> int:
+def max_surge(daemon_set: DaemonOwner, wanted: int) -> int:
     rolling = daemon_set.spec.update_strategy.rolling_update
     if daemon_set.spec.update_strategy.type == "OnDelete" or rolling is None:
         return 0
@@ -234,14 +291,25 @@ def max_surge(daemon_set: DaemonSet, wanted: int) -> int:
 # Status
 
 
-def status_of(
-    daemon_set: DaemonSet,
+class Counts(Struct, frozen=True):
+    """The nodes that should have a pod, and what they have; ``misscheduled``: nodes that should have none."""
+
+    desired: int = 0
+    current: int = 0
+    misscheduled: int = 0
+    ready: int = 0
+    updated: int = 0
+    available: int = 0
+
+
+def counts_of(
+    daemon_set: DaemonOwner,
     nodes: Sequence[Node],
     pods: Mapping[str, list[Pod]],
     revision: str,
-    collisions: int,
     now: datetime,
-) -> DaemonSetStatus:
+) -> Counts:
+    """Return what there is; of several pods on a node the oldest counts."""
     desired = current = misplaced = ready = available = updated = 0
     for node in nodes:
         present = pods.get(node.metadata.name or "", [])
@@ -256,16 +324,28 @@ def status_of(
         ready += is_ready(first)
         available += is_available(first, daemon_set.spec.min_ready_seconds or 0, now)
         updated += is_updated(daemon_set, first, revision)
+    return Counts(desired, current, misplaced, ready, updated, available)
+
+
+def status_of(
+    daemon_set: DaemonSet,
+    nodes: Sequence[Node],
+    pods: Mapping[str, list[Pod]],
+    revision: str,
+    collisions: int,
+    now: datetime,
+) -> DaemonSetStatus:
+    found = counts_of(daemon_set, nodes, pods, revision, now)
     return structs.replace(
         daemon_set.status,
         observed_generation=daemon_set.metadata.generation,
-        desired_number_scheduled=desired,
-        current_number_scheduled=current,
-        number_misscheduled=misplaced,
-        number_ready=ready,
-        updated_number_scheduled=updated,
-        number_available=available,
-        number_unavailable=max(0, desired - available),
+        desired_number_scheduled=found.desired,
+        current_number_scheduled=found.current,
+        number_misscheduled=found.misscheduled,
+        number_ready=found.ready,
+        updated_number_scheduled=found.updated,
+        number_available=found.available,
+        number_unavailable=max(0, found.desired - found.available),
         collision_count=collisions or None,
     )
 

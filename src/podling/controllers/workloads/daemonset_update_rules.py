@@ -10,25 +10,26 @@ Upstream: ``update.go`` in ``pkg/controller/daemon``.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 
 from msgspec import Struct
 
-from podling.api.apps_v1 import DaemonSet
 from podling.api.core_v1 import Node, Pod
 from podling.controllers.pod_state import is_available
 from podling.controllers.workloads.daemonset_rules import (
+    DaemonOwner,
     Plan,
     belongs,
     is_deleting,
     is_updated,
     max_surge,
+    never,
 )
 from podling.controllers.workloads.int_or_percent import scaled
 
 
-def max_unavailable(daemon_set: DaemonSet, wanted: int) -> int:
+def max_unavailable(daemon_set: DaemonOwner, wanted: int) -> int:
     """Return the number of nodes that may lack an available pod, without the fallback to one."""
     rolling = daemon_set.spec.update_strategy.rolling_update
     given = rolling.max_unavailable if rolling is not None else None
@@ -52,19 +53,36 @@ class Place(Struct, frozen=True):
     new_available: bool
 
 
+def _all(places: list[Place]) -> list[Place]:
+    return places
+
+
 def update(
-    daemon_set: DaemonSet, nodes: Sequence[Node], pods: Mapping[str, list[Pod]], revision: str, now: datetime
+    daemon_set: DaemonOwner,
+    nodes: Sequence[Node],
+    pods: Mapping[str, list[Pod]],
+    revision: str,
+    now: datetime,
+    *,
+    chosen: Callable[[list[Place]], list[Place]] = _all,
+    is_leaving: Callable[[Pod], bool] = never,
 ) -> Plan:
-    """Return the next step of a rolling update."""
+    """Return the next step of a rolling update.
+
+    Args:
+        chosen: the places that the update considers.
+        is_leaving: selects living pods whose deletion has begun in the extension's own way.
+    """
     if daemon_set.spec.update_strategy.type == "OnDelete":
         return Plan()
     wanted = {name for each in nodes if belongs(daemon_set, each).run and (name := each.metadata.name)}
     names = list(dict.fromkeys([*(each.metadata.name or "" for each in nodes), *pods]))
     places = [
-        _place(daemon_set, name, pods.get(name, []), revision, now, run=name in wanted)
+        _place(daemon_set, name, pods.get(name, []), revision, now, run=name in wanted, is_leaving=is_leaving)
         for name in names
         if name in wanted or name in pods
     ]
+    places = chosen(places)
     surge, unavailable = max_surge(daemon_set, len(wanted)), max_unavailable(daemon_set, len(wanted))
     if surge == 0:
         return _replace(places, unavailable if unavailable > 0 or not wanted else 1)
@@ -72,15 +90,23 @@ def update(
 
 
 def _place(
-    daemon_set: DaemonSet, node: str, present: Sequence[Pod], revision: str, now: datetime, *, run: bool
+    daemon_set: DaemonOwner,
+    node: str,
+    present: Sequence[Pod],
+    revision: str,
+    now: datetime,
+    *,
+    run: bool,
+    is_leaving: Callable[[Pod], bool],
 ) -> Place:
+    """Return a node as seen. An old pod that leaves is as good as gone; a new one counts as unavailable."""
     living = [pod for pod in present if not is_deleting(pod)]
-    old = [pod for pod in living if not is_updated(daemon_set, pod, revision)]
+    old = [pod for pod in living if not is_updated(daemon_set, pod, revision) and not is_leaving(pod)]
     new = [pod for pod in living if is_updated(daemon_set, pod, revision)]
     least = daemon_set.spec.min_ready_seconds or 0
 
     def available(found: list[Pod]) -> bool:
-        return bool(found) and is_available(found[0], least, now)
+        return bool(found) and not is_leaving(found[0]) and is_available(found[0], least, now)
 
     return Place(
         node,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from datetime import timedelta
 
 import pytest
 from msgspec import structs
@@ -18,28 +17,14 @@ from podling.api.core_v1 import (
     Node,
     Pod,
 )
-from podling.client.base import Key
 from podling.controllers.controller_manager import ControllerManager
-from podling.controllers.workloads.daemonset import DaemonSetController, FailureBackoff
+from podling.controllers.workloads.daemonset import DaemonSetController
 from podling.controllers.workloads.daemonset_rules import (
     node_of,
 )
 from podling.testing import ControlPlane
 from tests.support.control_loops import add_node, make_ready, running, set_phase, told
 from tests.unit.controllers.workloads.daemonsets import daemon_set, rolling
-
-
-def test_failures_wait_longer_and_longer() -> None:
-    backoff, key, now = FailureBackoff(), Key("default", "agent"), 0.0
-    waits = []
-    for _ in range(12):
-        now += backoff.seconds_left(key, "n1", now)
-        backoff.failed(key, "n1", now)
-        waits.append(backoff.seconds_left(key, "n1", now))
-    assert waits == [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 900, 900]
-    assert backoff.seconds_left(key, "n2", now) == 0
-    backoff.failed(key, "n1", now + timedelta(hours=1).total_seconds())
-    assert backoff.seconds_left(key, "n1", now + 3600) == 1
 
 
 @pytest.fixture
