@@ -68,22 +68,30 @@ class HealthChecks:
         self._node = node
         self._recorder = recorder
         self._is_healthy = is_healthy
-        self._endpoints: dict[Key, int] = {}
+        self._checks: dict[Key, HealthCheck] = {}
         self._servers: dict[Key, tuple[int, asyncio.Server]] = {}
+        self._failed: dict[Key, int] = {}
+        """The ports that could not be listened on, which is reported once."""
 
     async def put(self, changes: Mapping[Key, HealthCheck | None]) -> None:
-        """Serve the checks of Services; None for one that has none (any more)."""
+        """Serve the checks of Services; None for one that has none (any more).
+
+        All ports that are given up are closed first: another Service may have one of them now. Ports that
+        could not be listened on are tried again.
+        """
         for key, check in changes.items():
             port, server = self._servers.get(key, (0, None))
             if server is not None and (check is None or check.port != port):
                 del self._servers[key]
                 server.close()
             if check is None:
-                self._endpoints.pop(key, None)
-                continue
-            self._endpoints[key] = check.endpoints
+                self._checks.pop(key, None)
+                self._failed.pop(key, None)
+            else:
+                self._checks[key] = check
+        for key, wanted in list(self._checks.items()):
             if key not in self._servers:
-                await self._listen(key, check.port)
+                await self._listen(key, wanted.port)
 
     async def _listen(self, key: Key, port: int) -> None:
         try:
@@ -91,18 +99,25 @@ class HealthChecks:
                 lambda reader, writer: self._serve(key, reader, writer), None, port, limit=HEAD_BYTES
             )
         except OSError as error:
-            text = f'node {self._node} failed to start healthcheck "{key}" on port {port}: {error}'
-            service = ObjectReference(
-                api_version="v1", kind="Service", namespace=key.namespace, name=key.name, uid=str(key)
-            )
-            self._recorder.event(service, "Warning", "FailedToStartServiceHealthcheck", text)
-            logger.warning(text)
+            if self._failed.get(key) != port:
+                self._failed[key] = port
+                self._report(key, port, error)
             return
+        self._failed.pop(key, None)
         self._servers[key] = (port, server)
+
+    def _report(self, key: Key, port: int, error: OSError) -> None:
+        text = f'node {self._node} failed to start healthcheck "{key}" on port {port}: {error}'
+        service = ObjectReference(
+            api_version="v1", kind="Service", namespace=key.namespace, name=key.name, uid=str(key)
+        )
+        self._recorder.event(service, "Warning", "FailedToStartServiceHealthcheck", text)
+        logger.warning(text)
 
     async def _serve(self, key: Key, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         def answered(_method: str, _path: str) -> bytes:
-            return answer(key, self._endpoints.get(key, 0), self._is_healthy())
+            check = self._checks.get(key)
+            return answer(key, check.endpoints if check else 0, self._is_healthy())
 
         await serve_one(reader, writer, answered)
 
