@@ -47,12 +47,30 @@ class SimulatedMachine(FaultyRuntime):
         self._node = node
         self._behaviours = behaviours
         self._observe = observe
-        self.memory_in_use = 0
-        """Bytes that something else than containers uses."""
-        self.disk_in_use = 0
+        self._memory_in_use = self._disk_in_use = 0
         super().__init__(scripts, pod_cidr=pod_cidr)
         self._list_images = self.images.list_images
         self.images.list_images = self._list_all_images  # type: ignore[method-assign]
+
+    @property
+    def memory_in_use(self) -> int:
+        """Bytes that something else than containers uses."""
+        return self._memory_in_use
+
+    @memory_in_use.setter
+    def memory_in_use(self, amount: int) -> None:
+        self._memory_in_use = amount
+        self.changes.note()
+
+    @property
+    def disk_in_use(self) -> int:
+        """Bytes of the disk that something else than containers and images uses."""
+        return self._disk_in_use
+
+    @disk_in_use.setter
+    def disk_in_use(self, amount: int) -> None:
+        self._disk_in_use = amount
+        self.changes.note()
 
     async def run_sandbox(self, spec: SandboxSpec) -> Sandbox:
         behaviour = self._behaviour(spec.pod_namespace, spec.labels, "*")

@@ -9,7 +9,7 @@ images are named ``images.pull`` and so on.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine, MutableSequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import partial
@@ -17,6 +17,7 @@ from typing import Any
 
 from podling import clock
 from podling.runtime.base import ContainerEvent, ContainerSpec, SandboxSpec
+from podling.runtime.changes import Changes
 from podling.runtime.feed import Feed
 from podling.runtime.sim.runtime import SimRuntime
 from podling.runtime.sim.script import Scenario
@@ -70,16 +71,54 @@ class Fault:
         return left and verb == self.verb and names
 
 
+class _Faults(MutableSequence[Fault]):
+    """A list of faults that notes each of its changes."""
+
+    def __init__(self, changes: Changes) -> None:
+        self._items: list[Fault] = []
+        self._changes = changes
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._items[index]
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        self._items[index] = value
+        self._changes.note()
+
+    def __delitem__(self, index: Any) -> None:
+        del self._items[index]
+        self._changes.note()
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def insert(self, index: int, value: Fault) -> None:
+        self._items.insert(index, value)
+        self._changes.note()
+
+
 class FaultyRuntime(SimRuntime):
     """``SimRuntime`` with ``faults``, which may change at any time."""
 
     def __init__(self, scenario: Scenario | None = None, *, pod_cidr: str = "10.244.0.0/16") -> None:
         super().__init__(scenario, pod_cidr=pod_cidr)
-        self.faults: list[Fault] = []
+        self._faults = _Faults(self.changes)
         for verb in _VERBS:
             setattr(self, verb, partial(self._call, verb, getattr(self, verb)))
         for verb in _IMAGE_VERBS:
             setattr(self.images, verb, partial(self._call, f"images.{verb}", getattr(self.images, verb)))
+
+    @property
+    def faults(self) -> MutableSequence[Fault]:
+        """The faults, of which the first that fits a call decides it."""
+        return self._faults
+
+    @faults.setter
+    def faults(self, faults: MutableSequence[Fault]) -> None:
+        self._faults[:] = list(faults)
+
+    def is_predictable(self) -> bool:
+        return not self._faults
 
     def events(self) -> AsyncIterator[ContainerEvent]:
         """Events, or none at all as long as ``events`` is faulty."""
@@ -88,7 +127,7 @@ class FaultyRuntime(SimRuntime):
     async def _call(
         self, verb: str, truly: Callable[..., Coroutine[Any, Any, Any]], *args: Any, **named: Any
     ) -> Any:
-        fault = self._fault(verb, *self._subject(args))
+        fault = self._fault(verb, *self._subject(args)) if self._faults else None
         if fault is None:
             return await truly(*args, **named)
         await clock.sleep(fault.seconds)
@@ -101,7 +140,7 @@ class FaultyRuntime(SimRuntime):
         return fault.lie(answer) if fault.lie else answer
 
     def _fault(self, verb: str, pod: str, container: str) -> Fault | None:
-        found = next((fault for fault in self.faults if fault.fits(verb, pod, container)), None)
+        found = next((fault for fault in self._faults if fault.fits(verb, pod, container)), None)
         if found is not None:
             found.met += 1
         return found

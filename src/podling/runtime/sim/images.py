@@ -14,6 +14,7 @@ from pathlib import Path
 
 from podling import clock
 from podling.runtime.base import Credentials, Image, ImageFailure, NotFound
+from podling.runtime.changes import Changes
 from podling.runtime.images.image_names import image_id, parse
 from podling.runtime.sim.script import ImageScript, Scenario
 
@@ -25,8 +26,9 @@ def _hash(text: str) -> str:
 class SimImages:
     """``ImageService`` over scripts."""
 
-    def __init__(self, scenario: Scenario) -> None:
+    def __init__(self, scenario: Scenario, changes: Changes | None = None) -> None:
         self._scenario = scenario
+        self._changes = changes or Changes()
         self._here: dict[str, Image] = {}
         self._loaded: set[str] = set()
         self._failed: Counter[str] = Counter()
@@ -39,6 +41,7 @@ class SimImages:
         script = self._scenario.image(full)
         if full not in self._here and script.present:
             self._here[full] = _image(full, script)
+            self._changes.note()
         found = self._here.get(full)
         return replace(found, local=full in self._loaded) if found is not None else None
 
@@ -52,14 +55,15 @@ class SimImages:
             raise ImageFailure(script.failures[failures].message, script.failures[failures].reason)
         if script.missing:
             raise ImageFailure(f'failed to pull and unpack image "{full}": {full}: not found')
-        return self._here.setdefault(full, _image(full, script))
+        return self._add(full)
 
     async def load(self, archive: Path, names: Sequence[str] = ()) -> tuple[Image, ...]:
         """Takes in the names alone: nothing is read, because nothing runs. ``archive``'s stem names the
         image when ``names`` is empty."""
         loaded = [parse(name).full for name in names or (archive.stem.lower(),)]
         self._loaded.update(loaded)
-        return tuple(self._here.setdefault(full, _image(full, self._scenario.image(full))) for full in loaded)
+        self._changes.note()
+        return tuple(self._add(full) for full in loaded)
 
     async def list_images(self) -> tuple[Image, ...]:
         return tuple(self._here.values())
@@ -71,6 +75,13 @@ class SimImages:
         for full in [full for full, here in self._here.items() if here.id == image.id]:
             del self._here[full]
             self._loaded.discard(full)
+        self._changes.note()
+
+    def _add(self, full: str) -> Image:
+        if full not in self._here:
+            self._here[full] = _image(full, self._scenario.image(full))
+            self._changes.note()
+        return self._here[full]
 
 
 def _image(full: str, script: ImageScript) -> Image:

@@ -64,6 +64,13 @@ class Life:
             return 0.0
         return ((self.container.finished_at or clock.now()) - started).total_seconds()
 
+    def seconds_to_next_use(self) -> float | None:
+        """Return the time until the script's use changes; None if it does not."""
+        if not self.running:
+            return None
+        age = self.age()
+        return min((step.after - age for step in self.script.usage if step.after > age), default=None)
+
     def begin(self, pid: int) -> None:
         """The process runs: set the timers of its script."""
         self.container = replace(

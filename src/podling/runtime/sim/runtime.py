@@ -34,6 +34,7 @@ from podling.runtime.base import (
     SandboxSpec,
     Streams,
 )
+from podling.runtime.changes import Changes
 from podling.runtime.feed import Feeds
 from podling.runtime.signals import signal_number
 from podling.runtime.sim.addresses import Addresses
@@ -61,7 +62,8 @@ class SimRuntime:
 
     def __init__(self, scenario: Scenario | None = None, *, pod_cidr: str = "10.244.0.0/16") -> None:
         self._scenario = scenario or Scenario()
-        self.images: ImageService = SimImages(self._scenario)
+        self.changes = Changes()
+        self.images: ImageService = SimImages(self._scenario, self.changes)
         self._addresses = Addresses(pod_cidr)
         self._sandboxes: dict[str, Sandbox] = {}
         self._lives: dict[str, Life] = {}
@@ -96,6 +98,7 @@ class SimRuntime:
         sandbox = sandbox_of(spec, sandbox_id, clock.now(), ips)
         self._sandboxes[sandbox_id] = sandbox
         self._in_sandbox[sandbox_id] = {}
+        self.changes.note()
         return sandbox
 
     async def stop_sandbox(self, sandbox_id: str) -> None:
@@ -106,6 +109,7 @@ class SimRuntime:
             _kill(life)
         if sandbox.ready:
             self._sandboxes[sandbox_id] = replace(sandbox, ready=False)
+            self.changes.note()
             await clock.sleep(self._pod_script(sandbox).sandbox_stop_seconds)
             self._addresses.give_back(sandbox_id)
             self._feeds.report(
@@ -128,6 +132,7 @@ class SimRuntime:
         for path in self._log_sandbox.pop(sandbox_id, ()):
             self._logs.pop(path, None)
         del self._in_sandbox[sandbox_id], self._sandboxes[sandbox_id]
+        self.changes.note()
 
     async def list_sandboxes(self, *, pod_uid: str = "") -> tuple[Sandbox, ...]:
         sandboxes = self._sandboxes.values()
@@ -272,6 +277,7 @@ class SimRuntime:
             if (value := getattr(resources, name)) not in (None, "", {})
         }
         life.container = replace(life.container, resources=replace(known, **changed))
+        self.changes.note()
 
     async def reopen_log(self, container_id: str) -> None:
         """There is no file that could have been renamed."""
@@ -312,6 +318,15 @@ class SimRuntime:
     def remove_log(self, path: str) -> None:
         self._logs.pop(path, None)
 
+    # Its changes
+
+    def is_predictable(self) -> bool:
+        return True
+
+    def seconds_to_next_use(self) -> float | None:
+        waits = (life.seconds_to_next_use() for life in self._lives.values() if life.script.usage)
+        return min((seconds for seconds in waits if seconds is not None), default=None)
+
     # Methods for scenarios and faults
 
     def end(self, container_id: str, exit_code: int, reason: str = "", message: str = "") -> None:
@@ -325,6 +340,7 @@ class SimRuntime:
     def rescript(self, container_id: str, script: ContainerScript) -> None:
         """From now on the container answers as ``script`` says; the timers of its run stay."""
         self._life(container_id).script = script
+        self.changes.note()
 
     def lose_power(self) -> None:
         """Stop the machine at once: everything on it ends without an event."""
@@ -335,6 +351,7 @@ class SimRuntime:
             self._addresses.give_back(sandbox.id)
             self._sandboxes[sandbox.id] = replace(sandbox, ready=False)
         self._feeds.close()
+        self.changes.note()
 
     def _pod_script(self, of: SandboxSpec | Sandbox) -> PodScript:
         script = annotated(PodScript, POD_ANNOTATION, of.annotations)
@@ -368,6 +385,7 @@ class SimRuntime:
         self._report(ContainerEventType.REMOVED, life.container)
 
     def _report(self, kind: ContainerEventType, container: Container) -> None:
+        self.changes.note()
         self._feeds.report(
             ContainerEvent(
                 type=kind,
