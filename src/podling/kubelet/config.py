@@ -85,6 +85,9 @@ class KubeletConfig(Struct, frozen=True, kw_only=True):
     housekeeping_interval: float = 2.0
     relist_interval: float = 5.0
     """The interval between full listings of the runtime, which find what its events missed."""
+    skip_idle_rounds: bool = True
+    """Skip the rounds of these loops, and of others, before which nothing changed, if the runtime reports its
+    changes and no files are written. False: make every round."""
 
     # Static pods.
     static_pod_path: Path | None = None

@@ -58,6 +58,7 @@ from podling.kubelet.pods.static_pods import StaticPods
 from podling.kubelet.pods.static_url import UrlPods
 from podling.kubelet.probes.prober import Prober
 from podling.kubelet.reference_watches import ReferenceWatches
+from podling.kubelet.rounds import Rounds
 from podling.kubelet.shutdown.shutdown_manager import ShutdownManager
 from podling.kubelet.shutdown.shutdown_state import ShutdownRecord
 from podling.kubelet.status.status import Verdict
@@ -71,6 +72,7 @@ from podling.kubelet.volumes.volume_manager import VolumeManager
 from podling.machinery.pods import is_static
 from podling.machinery.quantity import value
 from podling.runtime.base import ContainerEventType, UpdatesCgroups, UpdatesSandboxes
+from podling.runtime.changes import Changes
 from podling.runtime.failures import RuntimeFailure
 from podling.supervisor import Supervisor, Work
 
@@ -97,7 +99,9 @@ class Kubelet:
         self._directories = Directories(deps.root_dir)
         self._metrics = KubeletMetrics()
         self._health = NodeHealth()
-        self._agent = NodeAgent(deps, self._machine, self._hostname, self._current_health)
+        self._changes = Changes()
+        """Changes that do not come from the runtime: of the set of workers, and of the node in the API."""
+        self._agent = NodeAgent(deps, self._machine, self._hostname, self._current_health, self._changes)
         self._workers = PodWorkers(
             config,
             self._machine,
@@ -105,6 +109,7 @@ class Kubelet:
             lambda: self._eviction.conditions,
             lambda: self._shutdown.shutting_down,
             lambda: self._tiers.wake(),
+            self._changes,
         )
         self._pods: Informer[Pod] = Informer(
             deps.client, Pod, field_selector=f"spec.nodeName={deps.node_name}"
@@ -123,7 +128,7 @@ class Kubelet:
         self._cpusets.begin(self._assignments)
         self._services = self._wire()
         self._workers.begin(self._services)
-        self._housekeeper = Housekeeper(self._services, self._workers, self._has_read_sources)
+        self._housekeeper = Housekeeper(self._services, self._workers, self._has_read_sources, self._changes)
         self._log_rotation = LogRotation(
             deps.runtime,
             max_size_bytes=config.container_log_max_size_bytes,
@@ -143,9 +148,15 @@ class Kubelet:
             deps,
             lambda: (worker.record.pod for worker in self._workers.values()),
             lambda: self._agent.node,
+            self._changes,
         )
         self._eviction = EvictionManager(
-            self._services, self._images, self._workers, lambda: self._agent.node, self._agent.request_report
+            self._services,
+            self._images,
+            self._workers,
+            lambda: self._agent.node,
+            self._agent.request_report,
+            self._changes,
         )
         self._shutdown = ShutdownManager(
             config,
@@ -307,9 +318,11 @@ class Kubelet:
             logger.exception("the runtime cannot be checked")
 
     async def _watch_runtime(self) -> None:
-        while True:
-            await clock.sleep(RUNTIME_CHECK_SECONDS)
-            await self._check_runtime()
+        rounds = Rounds(RUNTIME_CHECK_SECONDS, self._deps, Changes())
+        with rounds.follow():
+            while True:
+                await rounds.next(settled=not self._health.runtime_error)
+                await self._check_runtime()
 
     async def _runtime_events(self) -> None:
         """Wake workers on events of their containers. Without events the relist wakes them."""

@@ -44,7 +44,17 @@ down in order; one that hangs must not delay the end."""
 UNDO_SECONDS = 10.0
 """The time that the runtime has to undo a cancelled call before the call is abandoned."""
 
-_OPTIONAL = ("log", "remove_log", "probe", "update_sandbox_resources", "update_cgroup", "figures")
+_OPTIONAL = (
+    "log",
+    "remove_log",
+    "probe",
+    "update_sandbox_resources",
+    "update_cgroup",
+    "figures",
+    "changes",
+    "is_predictable",
+    "seconds_to_next_use",
+)
 """Methods that only some runtimes have (``KeepsLogs``, ``AnswersProbes`` ...), passed on if present."""
 
 

@@ -15,7 +15,7 @@ Listener = Callable[[], object]
 
 
 class Changes:
-    """Tells its listeners that something may have changed."""
+    """Calls listeners when something may have changed."""
 
     def __init__(self) -> None:
         self._listeners: list[Listener] = []
@@ -36,7 +36,7 @@ class Changes:
 
 
 @runtime_checkable
-class TellsChanges(Protocol):
+class ReportsChanges(Protocol):
     """A runtime whose answers change only as it says."""
 
     @property

@@ -1,4 +1,4 @@
-"""Changes of a runtime's state: the simulated runtime notes whatever may change an answer."""
+"""Changes of a runtime's state: the simulated runtime notes all that may change an answer."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 from podling import clock
 from podling.runtime.base import ContainerSpec, LinuxResources, RuntimeFailure, SandboxSpec
-from podling.runtime.changes import Changes, TellsChanges
+from podling.runtime.changes import Changes, ReportsChanges
 from podling.runtime.sim import ContainerScript, Fault, FaultyRuntime, Run, Scenario, SimRuntime, Usage
 from podling.sim.simulated_machine import SimulatedMachine
 
@@ -38,7 +38,7 @@ class Seen:
         return before > 0
 
 
-async def test_listener_hears_changes_until_it_ends() -> None:
+async def test_changes_are_noted_until_the_listener_ends() -> None:
     changes = Changes()
     heard: list[int] = []
     with changes.listen(lambda: heard.append(1)):
@@ -49,7 +49,7 @@ async def test_listener_hears_changes_until_it_ends() -> None:
 
 async def test_simulated_runtime_notes_each_step_of_a_life() -> None:
     runtime = FaultyRuntime(Scenario(containers={"*": ContainerScript(runs=(Run(seconds=5),))}))
-    assert isinstance(runtime, TellsChanges)
+    assert isinstance(runtime, ReportsChanges)
     seen = Seen(runtime.changes)
     await runtime.images.pull("web:1")
     assert seen.has_grown()

@@ -39,11 +39,13 @@ from podling.kubelet.pods.cleanup import remove_everything
 from podling.kubelet.pods.collaborators import PodServices
 from podling.kubelet.pods.worker import PodWorker
 from podling.kubelet.pods.worker_state import Finished, Syncing
+from podling.kubelet.rounds import Rounds, reporting_runtime
 from podling.kubelet.status.conditions import DISRUPTION_TARGET
 from podling.kubelet.status.status import Verdict
 from podling.kubelet.volumes.empty_dir import EmptyDir
 from podling.machinery.pods import is_critical
 from podling.runtime.base import ContainerStats
+from podling.runtime.changes import Changes
 from podling.runtime.failures import RuntimeFailure
 
 logger = logging.getLogger(__name__)
@@ -61,7 +63,12 @@ class _Choice(Struct, frozen=True):
 
 
 class EvictionManager:
-    """Node-pressure eviction of one node. ``changed`` is called when the conditions change."""
+    """Node-pressure eviction of one node.
+
+    Args:
+        changed: is called when the conditions change.
+        changes: notes that a worker has come or gone, or the node has changed.
+    """
 
     def __init__(
         self,
@@ -70,6 +77,7 @@ class EvictionManager:
         workers: Mapping[str, PodWorker],
         node: Callable[[], Node],
         changed: Callable[[], None],
+        changes: Changes,
     ) -> None:
         config = services.deps.config
         self._services = services
@@ -89,17 +97,27 @@ class EvictionManager:
         self._pressure = Pressure()
         self.conditions: frozenset[str] = frozenset()
         """The node's present pressure conditions."""
+        self._rounds = Rounds(INTERVAL_SECONDS, services.deps, changes)
+        self._reporting = reporting_runtime(services.deps)
 
     async def run(self) -> None:
         """Observe and evict until cancelled."""
-        while True:
-            await clock.sleep(INTERVAL_SECONDS)
-            try:
-                evicted = await self._evict_over_limits() or await self._check_thresholds()
-            except (RuntimeFailure, OSError) as error:
-                logger.warning("the node's use cannot be measured: %s", error)
-                continue
-            await asyncio.gather(*(worker.ended(CLEANUP_SECONDS) for worker in evicted))
+        settled = False
+        with self._rounds.follow():
+            while True:
+                await self._rounds.next(settled=settled, within=self._seconds_to_next_use())
+                settled = False
+                try:
+                    evicted = await self._evict_over_limits() or await self._check_thresholds()
+                except (RuntimeFailure, OSError) as error:
+                    logger.warning("the node's use cannot be measured: %s", error)
+                    continue
+                await asyncio.gather(*(worker.ended(CLEANUP_SECONDS) for worker in evicted))
+                settled = not (evicted or self.conditions or self._pressure.met_since)
+
+    def _seconds_to_next_use(self) -> float | None:
+        """Return the time until the containers' use of memory changes, where the runtime knows it."""
+        return self._reporting.seconds_to_next_use() if self._reporting is not None else None
 
     async def _evict_over_limits(self) -> list[PodWorker]:
         """Evict the pods that use more disk than their limits, and return their workers."""

@@ -24,6 +24,8 @@ from podling.kubelet.containers.images import Wanted, with_default_tag
 from podling.kubelet.deps import KubeletDeps
 from podling.kubelet.node.node_pressure import Observation
 from podling.kubelet.node.node_usage import node_left
+from podling.kubelet.rounds import Rounds
+from podling.runtime.changes import Changes
 from podling.runtime.failures import ImageFailure, RuntimeFailure
 from podling.runtime.image_service import Image
 
@@ -90,15 +92,25 @@ def bytes_to_free(disk: Observation, high_percent: int, low_percent: int) -> int
 
 
 class ImageCollector:
-    """Removes images of one node. ``pods`` returns the pods on the node."""
+    """Removes images of one node.
+
+    Args:
+        pods: returns the pods on the node.
+        changes: notes that a pod has come or gone, or the node has changed.
+    """
 
     def __init__(
-        self, deps: KubeletDeps, pods: Callable[[], Iterable[Pod]], node: Callable[[], Node]
+        self,
+        deps: KubeletDeps,
+        pods: Callable[[], Iterable[Pod]],
+        node: Callable[[], Node],
+        changes: Changes,
     ) -> None:
         self._deps = deps
         self._pods = pods
         self._node = node
         self._seen: dict[str, ImageTimes] = {}
+        self._rounds = Rounds(INTERVAL_SECONDS, deps, changes)
 
     async def run(self) -> None:
         """Keep the disk free until cancelled."""
@@ -111,25 +123,31 @@ class ImageCollector:
             await self._candidates(began, first=True)
         except RuntimeFailure as error:
             logger.warning("the node's images could not be listed: %s", error)
-        while True:
-            await clock.sleep(INTERVAL_SECONDS)
-            try:
-                await self._collect(began)
-            except (GCFailure, RuntimeFailure, ImageFailure, OSError) as error:
-                logger.warning("images could not be collected: %s", error)
-                if failed:
-                    # One failure may be chance: Kubernetes sends an event from the second one on.
-                    self._warn("ImageGCFailed", str(error))
-                failed = True
-            else:
-                failed = False
+        settled = False
+        with self._rounds.follow():
+            while True:
+                await self._rounds.next(settled=settled)
+                try:
+                    settled = await self._collect(began)
+                except (GCFailure, RuntimeFailure, ImageFailure, OSError) as error:
+                    logger.warning("images could not be collected: %s", error)
+                    if failed:
+                        # One failure may be chance: Kubernetes sends an event from the second one on.
+                        self._warn("ImageGCFailed", str(error))
+                    failed, settled = True, False
+                else:
+                    failed = False
 
     async def remove_unused(self) -> int:
         """Remove all unused images; return the bytes that this should have freed."""
         candidates = await self._candidates(clock.now())
         return sum([image.size_bytes for image in candidates if not await self._remove(image)])
 
-    async def _collect(self, began: datetime) -> None:
+    async def _collect(self, began: datetime) -> bool:
+        """Remove the images that are to go; return whether another round would find nothing else to do.
+
+        Raises ``GCFailure``, ``RuntimeFailure``, ``ImageFailure``.
+        """
         config, now = self._deps.config, clock.now()
         candidates = [
             image for image in await self._candidates(now) if not await self._is_loaded_locally(image)
@@ -149,6 +167,7 @@ class ImageCollector:
         wanted = bytes_to_free(disk, high, low)
         if wanted > 0:
             await self._free(candidates, wanted)
+        return wanted <= 0 and not oldest
 
     async def _free(self, candidates: Iterable[Image], wanted: int) -> None:
         """Remove images until ``wanted`` bytes should be free. Raises ``GCFailure`` if they are not."""

@@ -31,7 +31,9 @@ from podling.kubelet.node.node_status import (
     node_status,
     reconcile_node,
 )
+from podling.kubelet.rounds import Rounds
 from podling.machinery.errors import ApiError, is_already_exists, is_conflict, is_not_found
+from podling.runtime.changes import Changes
 from podling.runtime.failures import ImageFailure, RuntimeFailure
 from podling.runtime.image_service import Image
 
@@ -46,10 +48,20 @@ RETRY_SECONDS_MAX = 7.0
 
 
 class NodeAgent:
-    """Keeps one node's object in the API. ``health`` returns the facts for the conditions."""
+    """Keeps one node's object in the API.
+
+    Args:
+        health: returns the facts for the conditions.
+        changes: notes changes of the node that come from the API.
+    """
 
     def __init__(
-        self, deps: KubeletDeps, machine: Machine, hostname: str, health: Callable[[], NodeHealth]
+        self,
+        deps: KubeletDeps,
+        machine: Machine,
+        hostname: str,
+        health: Callable[[], NodeHealth],
+        changes: Changes,
     ) -> None:
         self._deps = deps
         self._machine = machine
@@ -59,7 +71,8 @@ class NodeAgent:
         self._reported_at: datetime | None = None
         self._was_cut_off = False
         """The API server did not answer for a while: the node may have been marked as silent there."""
-        self._changed = asyncio.Event()
+        self._changes = changes
+        self._rounds = Rounds(deps.config.node_status_update_frequency, deps, changes)
         self._was_unschedulable: bool | None = None
         self.ready = asyncio.Event()
         """Set once the node is Ready in the API."""
@@ -78,30 +91,31 @@ class NodeAgent:
         """Take in the node's object from the API."""
         if self._node is None or revision_number(node) > revision_number(self._node):
             self._node = node
+            self._changes.note()
 
     def node_deleted(self) -> None:
         """Register the node again at once: its object was deleted."""
         self._node = None
-        self._changed.set()
+        self._rounds.request()
 
     def request_report(self) -> None:
         """Report without waiting: the facts for the conditions may have changed."""
-        self._changed.set()
+        self._rounds.request()
 
     async def run(self) -> None:
         """Register, then report until cancelled."""
         failures = 0
-        while True:
-            try:
-                await self._report()
-                failures = 0
-                pause = self._deps.config.node_status_update_frequency
-            except (ApiError, Unreachable, RuntimeFailure) as error:
-                failures += 1
-                pause = min(RETRY_SECONDS * 2.0 ** min(failures - 1, 20), RETRY_SECONDS_MAX)
-                logger.warning("the node's status could not be reported: %s", error)
-            await clock.wait_for(self._changed, pause)
-            self._changed.clear()
+        pause: float | None
+        with self._rounds.follow():
+            while True:
+                try:
+                    await self._report()
+                    failures, pause = 0, None
+                except (ApiError, Unreachable, RuntimeFailure) as error:
+                    failures += 1
+                    pause = min(RETRY_SECONDS * 2.0 ** min(failures - 1, 20), RETRY_SECONDS_MAX)
+                    logger.warning("the node's status could not be reported: %s", error)
+                await self._rounds.next(within=self._seconds_to_report(), pause=pause)
 
     async def _report(self) -> None:
         """Write the node's status if it is due. Raises ``ApiError``, ``Unreachable``."""
@@ -148,6 +162,13 @@ class NodeAgent:
             return True
         return now - self._reported_at >= timedelta(seconds=self._deps.config.node_status_report_frequency)
 
+    def _seconds_to_report(self) -> float:
+        """Return the time until the status is sent though it has not changed."""
+        if self._reported_at is None:
+            return 0.0
+        since = (clock.now() - self._reported_at).total_seconds()
+        return max(0.0, self._deps.config.node_status_report_frequency - since)
+
     async def _images(self) -> tuple[Image, ...]:
         try:
             return await self._deps.runtime.images.list_images()
@@ -186,7 +207,7 @@ class NodeAgent:
                 lease = await self._renew(lease)
                 if failures:
                     self._was_cut_off = True
-                    self._changed.set()
+                    self._rounds.request()
                 failures = 0
                 pause = ids.uniform(seconds, seconds * (1 + RENEW_JITTER))
             except (ApiError, Unreachable) as error:

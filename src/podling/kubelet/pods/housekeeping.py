@@ -1,6 +1,6 @@
 """Periodic clean-up and relist, which find what no event reported.
 
-Every two seconds, pods that only the runtime has are killed, and directories of unknown pods are
+Every two seconds (``rounds``), pods that only the runtime has are killed, and directories of unknown pods are
 removed. Every few seconds the whole runtime is listed, and a worker is woken if its pod differs from its
 last observation (``HandlePodCleanups``, PLEG).
 """
@@ -19,6 +19,8 @@ from podling.kubelet.observation import PodObservation
 from podling.kubelet.pods.collaborators import PodServices
 from podling.kubelet.pods.worker import PodWorker
 from podling.kubelet.pods.worker_state import ORPHAN_GRACE_SECONDS
+from podling.kubelet.rounds import Rounds
+from podling.runtime.changes import Changes
 from podling.runtime.failures import RuntimeFailure
 from podling.supervisor import Supervisor
 
@@ -34,35 +36,53 @@ def orphan_pod(observed: PodObservation) -> Pod:
 
 
 class Housekeeper:
-    """Periodic clean-up of one node. ``sources_ready``: the API's pods are known."""
+    """Periodic clean-up of one node.
+
+    Args:
+        sources_ready: returns whether the API's pods are known.
+        changes: notes that a worker has come or gone.
+    """
 
     def __init__(
         self,
         services: PodServices,
         workers: Mapping[str, PodWorker],
         sources_ready: Callable[[], bool],
+        changes: Changes,
     ) -> None:
         self._services = services
         self._workers = workers
         self._sources_ready = sources_ready
         self._ending: set[str] = set()
+        self._relist_at = 0.0
+        interval = services.deps.config.housekeeping_interval
+        self._rounds = Rounds(interval, services.deps, changes)
 
     async def run(self) -> None:
         """Clean up and relist until cancelled."""
-        config = self._services.deps.config
-        relist_at = clock.monotonic()
+        self._relist_at = clock.monotonic()
+        settled = False
         async with Supervisor() as supervisor:
-            while True:
-                await clock.sleep(config.housekeeping_interval)
-                try:
-                    if clock.monotonic() >= relist_at:
-                        relist_at = clock.monotonic() + config.relist_interval
-                        await self._wake_changed()
-                    if self._sources_ready():
-                        await self._end_orphans(supervisor)
-                        await self._remove_directories()
-                except (RuntimeFailure, OSError) as error:
-                    logger.warning("housekeeping: %s", error)
+            with self._rounds.follow():
+                while True:
+                    await self._rounds.next(settled=settled)
+                    try:
+                        settled = await self._clean_up(supervisor)
+                    except (RuntimeFailure, OSError) as error:
+                        logger.warning("housekeeping: %s", error)
+                        settled = False
+
+    async def _clean_up(self, supervisor: Supervisor) -> bool:
+        """Make one round; return whether it looked at everything and found nothing that is still to end."""
+        relist = clock.monotonic() >= self._relist_at
+        if relist:
+            self._relist_at = clock.monotonic() + self._services.deps.config.relist_interval
+            await self._wake_changed()
+        if not self._sources_ready():
+            return False
+        await self._end_orphans(supervisor)
+        await self._remove_directories()
+        return relist and not self._ending
 
     async def _wake_changed(self) -> None:
         sequence, seen = await self._services.observer.fingerprints()

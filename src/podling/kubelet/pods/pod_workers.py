@@ -39,6 +39,7 @@ from podling.machinery.pods import (
     is_mirror,
     is_static,
 )
+from podling.runtime.changes import Changes
 from podling.supervisor import Supervisor
 
 PREEMPTION_GRACE_SECONDS = 0
@@ -52,6 +53,7 @@ class PodWorkers(Mapping[str, PodWorker]):
         pressures: returns the node's pressure conditions.
         shutting_down: returns whether the node shuts down.
         changed: is called when the resources that the pods hold may have changed.
+        changes: notes that a worker has come or gone.
     """
 
     def __init__(
@@ -62,6 +64,7 @@ class PodWorkers(Mapping[str, PodWorker]):
         pressures: Callable[[], frozenset[str]],
         shutting_down: Callable[[], bool],
         changed: Callable[[], None] = lambda: None,
+        changes: Changes | None = None,
     ) -> None:
         self._config = config
         self._machine = machine
@@ -69,6 +72,7 @@ class PodWorkers(Mapping[str, PodWorker]):
         self._pressures = pressures
         self._shutting_down = shutting_down
         self._changed = changed
+        self._changes = changes or Changes()
         self._workers: dict[str, PodWorker] = {}
         self._supervisor = Supervisor()
         self._services: PodServices | None = None
@@ -199,11 +203,13 @@ class PodWorkers(Mapping[str, PodWorker]):
         uid = pod.metadata.uid or ""
         worker = PodWorker(pod, self._bound, self._drop_worker, resumed=resumed)
         self._workers[uid] = worker
+        self._changes.note()
         name = f"{pod.metadata.namespace}/{pod.metadata.name}"
         self._supervisor.keep_running("kubelet/pod", worker.run, name)
 
     def _drop_worker(self, worker: PodWorker) -> None:
         self._workers.pop(worker.uid, None)
+        self._changes.note()
         self._changed()
         self._bound.statuses.forget(worker.uid)
         if is_static(worker.record.pod):

@@ -81,7 +81,8 @@ class PodWorker:
         self._pass: asyncio.Task[None] | None = None
         self._due: datetime | None = None
         self._refresh_at: datetime | None = None
-        """The time of the next comparison of volumes with their sources; None before the first."""
+        """The time of the next comparison of volumes with their sources; None: none is planned."""
+        self._has_refreshed = False
         self._clean_at: datetime | None = None
         """The time when ended containers are removed; None if there are none to remove."""
         self._sources_changed = False
@@ -255,9 +256,9 @@ class PodWorker:
         current = Pass(pod, self.record.observed, status, memory, self._report_progress)
         due = self._volumes_are_due(now)
         if not plan.idle or plan.held:
-            began = self._refresh_at
+            is_first = not self._has_refreshed
             await self._carry_out(plan, current)
-            if began is None:
+            if is_first:
                 self._plan_refresh()
             elif due:
                 await self._refresh_volumes(current)
@@ -283,12 +284,14 @@ class PodWorker:
 
     def _plan_refresh(self) -> None:
         """Schedule the next refresh of volumes: after the sync period, or sooner after a failure."""
-        frequency = self._services.deps.config.sync_frequency
+        frequency, now = self._services.deps.config.sync_frequency, clock.now()
         seconds = ids.uniform(frequency, 1.5 * frequency)
         failures = self.record.memory.volume_failures
+        self._has_refreshed = True
         if failures:
-            seconds = min(seconds, retry_seconds(failures))
-        self._refresh_at = clock.now() + timedelta(seconds=seconds)
+            self._refresh_at = now + timedelta(seconds=min(seconds, retry_seconds(failures)))
+        else:
+            self._refresh_at = self._services.volumes.refresh_at(self.uid, now, seconds)
 
     async def _carry_out(self, plan: PodPlan, current: Pass) -> None:
         """Apply the plan, and report the result."""
@@ -351,7 +354,8 @@ class PodWorker:
         """Return whether volumes are missing, or their sources may have changed."""
         labels, annotations = self.record.pod.metadata.labels, self.record.pod.metadata.annotations
         shown, self._shown = self._shown, (labels, annotations)
-        due = self._refresh_at is None or now >= self._refresh_at or self._sources_changed
+        at = self._refresh_at
+        due = not self._has_refreshed or (at is not None and now >= at) or self._sources_changed
         return due or not self.record.memory.volumes_ready or shown not in (None, self._shown)
 
     def _schedule(self, wake_at: datetime | None, now: datetime) -> None:
@@ -360,7 +364,7 @@ class PodWorker:
         deferred = self.record.resize.retry_at(now)
         retry_at, clean_at = self.record.memory.retry_at, self._clean_at
         moments = (self._refresh_at, wake_at, retry_at, until, deferred, clean_at)
-        self._due = min(moment for moment in moments if moment is not None)
+        self._due = min((moment for moment in moments if moment is not None), default=None)
 
     async def _report_progress(self) -> None:
         """Report the state during a long pass."""

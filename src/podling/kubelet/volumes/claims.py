@@ -86,6 +86,10 @@ class ClaimVolume:
             await self._report_size(pod, claim, found)
         return ready
 
+    def may_grow(self, pod_uid: str) -> bool:
+        """Return whether a volume of the pod has a file system that grows with its claim."""
+        return any(key[0] == pod_uid and kind == EXT4 for key, (_, kind) in self._ready.items())
+
     def forget(self, pod_uid: str) -> None:
         for key in [key for key in self._ready if key[0] == pod_uid]:
             del self._ready[key]

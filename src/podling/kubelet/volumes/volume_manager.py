@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Mapping
+from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
 
@@ -25,6 +26,7 @@ from podling.kubelet.failures import StaleVolume, VolumeFailure, WaitingVolume, 
 from podling.kubelet.pod_spec import containers_with_kind
 from podling.kubelet.reference_watches import VOLUMES, ReferenceWatches
 from podling.kubelet.references import References
+from podling.kubelet.rounds import reporting_runtime
 from podling.kubelet.volumes.base import Mounted, VolumeFacts, VolumePlugin, VolumeTools
 from podling.kubelet.volumes.claims import ClaimVolume
 from podling.kubelet.volumes.drivers import csi_failure, no_plugin
@@ -88,6 +90,8 @@ class VolumeManager:
             "ephemeral": self._claims,
             "nfs": NfsVolume(tools),
         }
+        self._follows = deps.config.write_files or reporting_runtime(deps) is not None
+        """True if sources are watched as long as the pod lives, false if only missing ones are."""
         self._mounted: dict[str, dict[str, Mounted]] = {}
         self._reported: dict[tuple[str, str], tuple[str, float]] = {}
         """By pod and volume: the last event about a claim that the pod waits for, with its time."""
@@ -100,7 +104,7 @@ class VolumeManager:
         uid = pod.metadata.uid or ""
         held = self._mounted.setdefault(uid, {})
         names = mounted_volumes(pod)
-        if self._deps.config.write_files:
+        if self._follows:
             self._watches.follow(uid, VOLUMES, named_by_volumes(pod, names))
         todo = [
             volume
@@ -121,7 +125,7 @@ class VolumeManager:
             elif isinstance(outcome, BaseException):
                 failures.append(outcome)
                 self._report_failure(pod, volume, outcome)
-        if not self._deps.config.write_files:  # nothing to keep up to date, only to wait for
+        if not self._follows:  # nothing to keep up to date, only to wait for
             missing = named_by_volumes(pod, names) if failures else ()
             self._watches.follow(uid, VOLUMES, missing, late=True)
         if not failures:
@@ -169,6 +173,16 @@ class VolumeManager:
             return await self._plugin(volume).set_up(pod, volume, facts)
         except OSError as error:
             raise VolumeFailure(volume.name, os_text(error)) from error
+
+    def refresh_at(self, uid: str, now: datetime, seconds: float) -> datetime | None:
+        """Return when the pod's volumes are to be compared with their sources though no source has changed.
+
+        That is after ``seconds``, in case a change was missed; and with a runtime that reports its changes
+        only when something expires or grows. None: never.
+        """
+        if reporting_runtime(self._deps) is None or self._claims.may_grow(uid):
+            return now + timedelta(seconds=seconds)
+        return self._tokens.renewal(uid)
 
     def paths(self, pod: Pod) -> Mapping[str, Path]:
         """Return the directories of the pod's volumes, by name."""

@@ -25,6 +25,7 @@ from podling.kubelet.node.node_status import NodeHealth
 from podling.machinery.errors import service_unavailable
 from podling.network.overlay.node_condition import NetworkCondition
 from podling.runtime.base import RuntimeStatus
+from podling.runtime.changes import Changes
 from podling.runtime.sim import SimRuntime
 from podling.testing import ControlPlane
 from tests.support.control_loops import running
@@ -99,7 +100,7 @@ async def test_lease_is_retried_after_200_ms_doubling_to_seven_seconds(
     backend = LeasesRefused(cluster.backend)
     node = SimNode(cluster, SimRuntime(), KubeletConfig(write_files=False), tmp_path)
     client = LocalClient(cast("Backend", backend), User(f"system:node:{NODE}", ("system:nodes",)))
-    agent = NodeAgent(replace(node.deps, client=client), Machine(), NODE, NodeHealth)
+    agent = NodeAgent(replace(node.deps, client=client), Machine(), NODE, NodeHealth, Changes())
     task = asyncio.create_task(agent.renew_lease())
     await clock.sleep(30)
     task.cancel()
@@ -134,7 +135,7 @@ async def test_node_that_was_marked_as_silent_is_ready_soon_after_its_lease(
     node = SimNode(cluster, SimRuntime(), KubeletConfig(write_files=False), tmp_path)
     client = LocalClient(cast("Backend", backend), User(f"system:node:{NODE}", ("system:nodes",)))
     health = NodeHealth(runtime=RuntimeStatus(name="sim", version="1"))
-    agent = NodeAgent(replace(node.deps, client=client), Machine(), NODE, lambda: health)
+    agent = NodeAgent(replace(node.deps, client=client), Machine(), NODE, lambda: health, Changes())
     tasks = [asyncio.create_task(agent.run()), asyncio.create_task(agent.renew_lease())]
     await agent.ready.wait()
     await clock.sleep(1)
@@ -165,7 +166,7 @@ async def test_node_without_a_route_gets_no_pods_until_it_has_one(
     async with running(cluster.client, NodeLifecycleController):
         node = SimNode(cluster, SimRuntime(), config, tmp_path)
         healthy = NodeHealth(runtime=RuntimeStatus(name="sim", version="1"))
-        agent = NodeAgent(node.deps, Machine(), NODE, lambda: healthy)
+        agent = NodeAgent(node.deps, Machine(), NODE, lambda: healthy, Changes())
         task = asyncio.create_task(agent.run())
         await agent.ready.wait()
         await cluster.advance(seconds=1)

@@ -1,0 +1,114 @@
+"""The times at which a periodic task of the kubelet makes its rounds.
+
+Over most runtimes a round follows each period. A runtime that reports its changes (``runtime.changes``) makes
+nearly all of them needless: a round then follows only if something changed that it looks at, at the time at
+which the periodic one would. So a skipped round is one that would have found everything as before.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from podling import clock
+from podling.kubelet.deps import KubeletDeps
+from podling.runtime.changes import Changes, ReportsChanges
+
+TOLERANCE = 1e-9
+"""The part of a period by which sums of floating numbers may be off."""
+
+
+def reporting_runtime(deps: KubeletDeps) -> ReportsChanges | None:
+    """Return the node's runtime if everything that the kubelet looks at changes only as it says.
+
+    Files, where there are any, change by themselves.
+    """
+    runtime, config = deps.runtime, deps.config
+    if config.write_files or not config.skip_idle_rounds or not isinstance(runtime, ReportsChanges):
+        return None
+    return runtime
+
+
+class Rounds:
+    """The rounds of one task.
+
+    Args:
+        period: the seconds between two rounds.
+        deps: the node's runtime, and whether there are files.
+        others: notes the changes of what does not come from the runtime.
+    """
+
+    def __init__(self, period: float, deps: KubeletDeps, others: Changes) -> None:
+        self._period = period
+        self._runtime = reporting_runtime(deps)
+        self._others = others
+        self._due = asyncio.Event()
+        self._timer: clock.Timer | None = None
+        self._began = 0.0
+        """The time from which the periods count: the end of the last round."""
+        self._is_noted = False
+        """Something has changed since the last round began."""
+        self._is_waiting = False
+
+    @contextmanager
+    def follow(self) -> Iterator[None]:
+        """Follow the changes while the task runs."""
+        if self._runtime is None:
+            yield
+            return
+        try:
+            with self._runtime.changes.listen(self._note), self._others.listen(self._note):
+                yield
+        finally:
+            self._cancel()
+            self._is_waiting = self._is_noted = False
+
+    def request(self) -> None:
+        """Make a round now."""
+        self._due.set()
+
+    async def next(
+        self, *, settled: bool = True, within: float | None = None, pause: float | None = None
+    ) -> None:
+        """Wait until the next round is due.
+
+        Args:
+            settled: the last round left nothing to do: another one would change nothing.
+            within: the seconds after which a round is needed though nothing changes; None: never.
+            pause: the seconds to the next round, in place of the period and of everything else.
+        """
+        if pause is not None or self._runtime is None:
+            await clock.wait_for(self._due, self._period if pause is None else pause)
+        else:
+            self._began = clock.monotonic()
+            if self._is_noted or not settled or not self._runtime.is_predictable():
+                self._schedule(0.0)
+            elif within is not None:
+                self._schedule(within)
+            self._is_waiting = True
+            await self._due.wait()
+            self._is_waiting = self._is_noted = False
+            self._cancel()
+        self._due.clear()
+
+    def _note(self) -> None:
+        """Schedule a round at the end of the present period; one after the present round, if there is one."""
+        if self._is_noted:
+            return
+        self._is_noted = True
+        if self._is_waiting:
+            self._schedule(clock.monotonic() - self._began)
+
+    def _schedule(self, seconds: float) -> None:
+        """Make a round at the first end of a period that is no sooner than ``seconds`` after the last one."""
+        periods = max(1, math.ceil(seconds / self._period - TOLERANCE))
+        at = self._began + periods * self._period
+        self._cancel()
+        self._timer = clock.call_later(max(0.0, at - clock.monotonic()), self._due.set)
+
+    def _cancel(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
