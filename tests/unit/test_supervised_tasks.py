@@ -77,7 +77,7 @@ NEEDS_SOCKETS = (
 NEEDS_JOINED_NODE = ("cli/join.py", "cluster/joined/joined_node.py")
 """Files whose tasks ``tests/e2e/test_supervised_tasks_of_joined_nodes.py`` runs."""
 
-SIMULATED = ("sim/simulated_cluster.py", "sim/simulated_node.py")
+SIMULATED = ("sim/lease_renewals.py", "sim/simulated_cluster.py", "sim/simulated_node.py")
 """Files whose tasks ``test_every_task_of_a_simulated_cluster_may_fail_once`` runs."""
 
 PLAYED = ("sim/scenario_tasks.py",)
@@ -206,7 +206,8 @@ async def test_every_task_may_fail_once(
 async def test_every_task_of_a_simulated_cluster_may_fail_once(monkeypatch: pytest.MonkeyPatch) -> None:
     tasks = FailingTasks(monkeypatch, FAULTS[0])
     async with simulated_cluster(nodes=2) as cluster:
-        for name, subject in sorted({("control-plane", ""), ("events", "node-1"), ("kubelet", "node-1")}):
+        of_node = {("events", "node-1"), ("kubelet", "node-1")}
+        for name, subject in sorted({("control-plane", ""), ("simulation/leases", ""), *of_node}):
             assert (name, subject) in tasks.long_lived()
             tasks.fail(name, subject)
             await cluster.advance(seconds=2)

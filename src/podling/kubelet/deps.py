@@ -8,6 +8,7 @@ from typing import Protocol
 
 from msgspec import Struct
 
+from podling.api.coordination_v1 import Lease
 from podling.api.core_v1 import Pod
 from podling.client.base import Client
 from podling.client.events import Regarding
@@ -49,5 +50,8 @@ class KubeletDeps(Struct, frozen=True):
     """Reads the manifest of static pods from a URL."""
     read_subordinate_ids: Callable[[], tuple[str, str] | None] = read_subordinate_ids
     """Returns what ``getsubids`` says of the user ``kubelet``. Raises ``ValueError`` if it fails."""
+    keep_lease: Callable[[Lease, float], Awaitable[None]] | None = None
+    """Renews the node's lease, which was just renewed, every so many seconds in place of the kubelet; returns
+    when the kubelet is to renew it itself."""
     swaps: Path = Path("/proc/swaps")
     """The kernel's list of swap areas."""

@@ -38,7 +38,10 @@ from podling.machinery.network_ranges import DEFAULT_RANGES, Network, NetworkRan
 from podling.machinery.resource import Resource
 from podling.runtime.sim import FaultyRuntime, Scenario
 from podling.sim.connection import Connection, Observe
+from podling.sim.faulty_store import FaultyStore
+from podling.sim.lease_renewals import LeaseRenewals
 from podling.sim.simulated_node import ROOT, NodeSettings, SimulatedNode
+from podling.store.base import Store
 from podling.store.memory import MemoryStore
 from podling.supervisor import Supervisor
 
@@ -108,6 +111,7 @@ class SimulatedCluster:
         self._is_served = False
         self._was_served = False
         self._control_plane: Supervisor | None = None
+        self._leases = LeaseRenewals(self._faultless_store)
 
     async def start(self) -> None:
         """Start the API server, the scheduler and the controllers."""
@@ -118,6 +122,7 @@ class SimulatedCluster:
         """Stop everything."""
         for node in self.nodes.values():
             await node.stop()
+        await self._leases.close()
         await self.stop_control_plane()
         await self.stop_server()
         await self.store.close()
@@ -205,7 +210,7 @@ class SimulatedCluster:
             if make is None
             else make(settings.name, block)
         )
-        node = SimulatedNode(settings, connection, machine, block, address)
+        node = SimulatedNode(settings, connection, machine, block, address, self._leases)
         self.nodes[settings.name] = node
         await node.start()
         return node
@@ -233,6 +238,12 @@ class SimulatedCluster:
         if not self._is_served:
             raise Unreachable("dial tcp 172.16.0.0:6443: connect: connection refused")
         return self.server.registry
+
+    def _faultless_store(self) -> Store | None:
+        """Return the store as the API server writes to it, if there is a server and no fault of the store."""
+        if not self._is_served or (isinstance(self.store, FaultyStore) and self.store.faults):
+            return None
+        return self.server.registry.store
 
     def _component_client(self, user: User) -> LocalClient:
         return self.connect(user.name.rpartition("kube-")[2], user)

@@ -30,6 +30,7 @@ from podling.machinery.network_ranges import Network
 from podling.node.static_pods import complete_static_pod
 from podling.runtime.sim import FaultyRuntime
 from podling.sim.connection import Connection
+from podling.sim.lease_renewals import LeaseRenewals
 from podling.supervisor import Supervisor
 
 ROOT = Path("/nonexistent/podling-simulation")
@@ -68,6 +69,7 @@ class SimulatedNode:
         machine: the node's runtime.
         block: the addresses of the node's pods.
         address: the node's own.
+        leases: renews the node's lease while nothing is in the way.
     """
 
     def __init__(
@@ -77,6 +79,7 @@ class SimulatedNode:
         machine: FaultyRuntime,
         block: Network,
         address: str,
+        leases: LeaseRenewals,
     ) -> None:
         self.settings = settings
         self.name = settings.name
@@ -85,6 +88,7 @@ class SimulatedNode:
         self._boots = 1
         self._block = block
         self._address = address
+        self._leases = leases
         self._client = LocalClient(connection, node_user(settings.name))
         self._running: Supervisor | None = None
         self._recorder: EventRecorder | None = None
@@ -103,15 +107,17 @@ class SimulatedNode:
         await self.runtime.start()
         self._running = running = Supervisor()
         self._recorder = recorder = EventRecorder(self._client, "kubelet", self.name)
+        config = self._config()
         deps = KubeletDeps(
             self._client,
             self.runtime,
             recorder,
             ROOT / self.name,
             self.name,
-            self._config(),
+            config,
             complete_static_pod,
             machine=self._machine(),
+            keep_lease=partial(self._leases.keep, self.connection) if config.skip_idle_rounds else None,
         )
         self._kubelet = Kubelet(deps)
         running.keep_running("events", recorder.run, self.name)

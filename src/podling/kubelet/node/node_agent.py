@@ -210,6 +210,9 @@ class NodeAgent:
                     self._rounds.request()
                 failures = 0
                 pause = ids.uniform(seconds, seconds * (1 + RENEW_JITTER))
+                if self._deps.keep_lease is not None and lease.metadata.owner_references:
+                    await self._deps.keep_lease(lease, seconds)
+                    lease, pause = None, 0.0
             except (ApiError, Unreachable) as error:
                 lease = None
                 failures += 1

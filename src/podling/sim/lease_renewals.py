@@ -1,0 +1,159 @@
+"""Renews the leases of healthy simulated nodes together, which costs a fraction of as many requests.
+
+A kubelet takes and renews its lease by requests as always. While nothing stands between it and the API
+server, it leaves the further renewals to ``LeaseRenewals``, which writes them to the store every ten seconds:
+each with a revision of its own and the new ``renewTime``, which readers and watches see. As soon as anything
+is otherwise than at the last renewal (a fault, a cut connection, another writer, an admission policy), the
+kubelet renews its lease by requests again, with all that happens to requests.
+
+Different from renewals by requests: all nodes renew at the same time, without the jitter of a twenty-fifth of
+the period, and there are no requests to count.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from datetime import datetime
+from functools import partial
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from podling import clock
+from podling.api.admissionregistration_v1 import (
+    MutatingAdmissionPolicyBinding,
+    ValidatingAdmissionPolicyBinding,
+)
+from podling.api.coordination_v1 import Lease
+from podling.apiserver.registry.objects import Stored
+from podling.machinery.scheme import resource_of
+from podling.sim.connection import Connection
+from podling.store.base import Entry, Store
+from podling.supervisor import Supervisor
+
+POLICIES = tuple(
+    resource_of(kind).key_prefix
+    for kind in (ValidatingAdmissionPolicyBinding, MutatingAdmissionPolicyBinding)
+)
+"""The keys of what may refuse or change a renewal."""
+
+
+class _Form(Struct, frozen=True, gc=False):
+    """The JSON of a lease around its revision and its renewal time, which stand there in this order."""
+
+    head: bytes
+    middle: bytes
+    tail: bytes
+
+    def value(self, revision: int, renewed: datetime) -> bytes:
+        """Return the JSON at a revision."""
+        return b"%b%d%b%b%b" % (self.head, revision, self.middle, _micro_time(renewed), self.tail)
+
+
+class _Kept(Struct, eq=False):
+    """A node's lease that is renewed here."""
+
+    connection: Connection
+    lease: Lease
+    entry: Entry
+    form: _Form
+    over: asyncio.Future[None]
+
+
+class LeaseRenewals:
+    """The leases that are renewed together.
+
+    Args:
+        store: returns the store of the API server that answers now; None while there is none, or its writes
+            may fail.
+    """
+
+    def __init__(self, store: Callable[[], Store | None]) -> None:
+        self._store = store
+        self._groups: dict[float, dict[str, _Kept]] = {}
+        """By the period, then by the key in the store."""
+        self._tasks = Supervisor()
+
+    async def keep(self, connection: Connection, lease: Lease, seconds: float) -> None:
+        """Renew a lease every ``seconds`` after a request has renewed it; return when a request is due."""
+        key = resource_of(Lease).key(lease.metadata.namespace, lease.metadata.name or "")
+        store = self._store()
+        entry = store.peek(key) if store is not None else None
+        form = _form(entry, lease) if entry is not None else None
+        if entry is None or form is None:
+            await clock.sleep(seconds)
+            return
+        kept = _Kept(connection, lease, entry, form, asyncio.get_running_loop().create_future())
+        self._add(key, kept, seconds)
+        try:
+            await kept.over
+        finally:
+            group = self._groups.get(seconds, {})
+            if group.get(key) is kept:
+                del group[key]
+
+    async def close(self) -> None:
+        """Renew nothing any more."""
+        await self._tasks.close()
+
+    def _add(self, key: str, kept: _Kept, seconds: float) -> None:
+        group = self._groups.get(seconds)
+        if group is None:
+            group = self._groups[seconds] = {}
+            self._tasks.keep_running("simulation/leases", partial(self._renew_group, seconds))
+        group[key] = kept
+
+    async def _renew_group(self, seconds: float) -> None:
+        """Renew the leases of one period until there are none."""
+        while group := self._groups.get(seconds):
+            await clock.sleep(seconds)
+            store, now = self._store(), clock.now()
+            if store is not None and any(store.count(prefix) for prefix in POLICIES):
+                store = None
+            for key, kept in tuple(group.items()):
+                if store is None or not await _renewed(store, key, kept, now):
+                    group.pop(key, None)
+                    _end(kept)
+        self._groups.pop(seconds, None)
+
+
+async def _renewed(store: Store, key: str, kept: _Kept, now: datetime) -> bool:
+    """Renew a lease; return whether everything was as at the last renewal. The store never suspends."""
+    connection = kept.connection
+    if connection.is_cut or connection.faults or store.peek(key) is not kept.entry:
+        return False
+    memo = Stored()
+
+    def encode(revision: int) -> bytes:
+        before = kept.lease
+        metadata = replace(before.metadata, resource_version=str(revision))
+        kept.lease = memo.object = replace(
+            before, metadata=metadata, spec=replace(before.spec, renew_time=now)
+        )
+        return kept.form.value(revision, now)
+
+    kept.entry = await store.put(key, encode, expect=kept.entry.revision, memo=memo)
+    return True
+
+
+def _end(kept: _Kept) -> None:
+    if not kept.over.done():
+        kept.over.set_result(None)
+
+
+def _form(entry: Entry, lease: Lease) -> _Form | None:
+    """Return the form of a lease's JSON; None if the store has another state of it, or in another form."""
+    revision, renewed = lease.metadata.resource_version, lease.spec.renew_time
+    if not revision or renewed is None or int(revision) != entry.revision:
+        return None
+    head, mark, rest = entry.value.partition(b'"resourceVersion":"')
+    middle, time_mark, tail = rest.partition(b'"renewTime":"')
+    middle = middle[len(revision) :] + time_mark
+    form = _Form(head + mark, middle, tail[len(_micro_time(renewed)) :])
+    return form if form.value(entry.revision, renewed) == entry.value else None
+
+
+def _micro_time(moment: datetime) -> bytes:
+    """Return a time as the API writes a ``MicroTime``."""
+    return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ").encode()
