@@ -41,6 +41,7 @@ next_timer  # the state of a wound clock, sent as JSON
 requests_in_work
 
 envtest
+import_scenario
 do_GET  # http.server calls it by the name of the method
 log_message
 __getattr__  # of a module

@@ -17,6 +17,7 @@ from podling.cli.common_options import Failure
 from podling.cli.simulation.live import Live
 from podling.cli.simulation.output import print_outcome, print_seeds
 from podling.cli.simulation.shell import Stops, visit
+from podling.cli.simulation.subcommands import WithSubcommands
 from podling.machinery.durations import go_duration
 from podling.sim.event_log import Sink
 from podling.sim.many_seeds import parse_seeds, run_seeds
@@ -40,7 +41,7 @@ class _Unusable(Failure):
         click.echo(self.message, err=True)
 
 
-@click.command()
+@click.command(cls=WithSubcommands)
 @click.argument("file", required=False, type=click.Path(dir_okay=False, path_type=Path), metavar="SCENARIO")
 @click.option("--check", is_flag=True, help="Only read the scenario and say what is wrong with it.")
 @click.option("--schema", is_flag=True, help="Print the JSON schema of scenarios, for editors.")
@@ -79,6 +80,7 @@ def sim(  # noqa: PLR0913 the options of the command
     """Run a scenario: a cluster in memory whose time passes as fast as it can be computed.
 
     The last line is the digest of the event log: the same for the same scenario and seed.
+    'podling sim import' makes a scenario from another cluster.
 
     \b
     Exit codes: 0    every assertion and every invariant held

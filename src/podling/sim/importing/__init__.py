@@ -1,0 +1,1 @@
+"""Scenarios made from what other clusters wrote: objects, audit logs, published traces. Nothing runs here."""
