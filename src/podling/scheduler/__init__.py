@@ -5,5 +5,5 @@ plugins that filter and score them (``plugins``, one file each, under Kubernetes
 the loop that binds. Deciding is plain functions over the cache and the pod; only ``scheduling_loop`` talks to
 the API. Running pods, and evicting them for any other reason than preemption, does not belong here.
 
-Importing ``podling.scheduler.scheduler`` is cheap; numpy is loaded when the scheduler starts.
+Importing ``podling.scheduler.scheduler`` is cheap; the first pending pod loads numpy and the plugins.
 """

@@ -21,6 +21,7 @@ from podling.scheduler import messages
 from podling.scheduler.cache import Cache
 from podling.scheduler.framework import Hopeless, Scores
 from podling.scheduler.labelcolumns import Mask, Rows
+from podling.scheduler.measures import NO_MEASURES, Measures
 from podling.scheduler.podfacts import PodFacts
 from podling.scheduler.profile import Profile
 
@@ -31,27 +32,6 @@ PRE_FILTER, FILTER, SCORE = "PreFilter", "Filter", "Score"
 SUCCESS, UNSCHEDULABLE, UNRESOLVABLE = "Success", "Unschedulable", "UnschedulableAndUnresolvable"
 
 MANY_TIMES = 3
-
-
-class Measures:
-    """Receives what a decision does, to measure it. The base measures nothing.
-
-    ``sampled``: single plugins are measured, too.
-    """
-
-    sampled = False
-
-    def ended(self, point: str, status: str) -> None:
-        """Receive the end of an extension point of Kubernetes' framework, with its status."""
-
-    def mark(self) -> None:
-        """Receive the begin of a plugin."""
-
-    def ran(self, plugin: str, point: str, status: str) -> None:
-        """Receive the end of a plugin."""
-
-
-NO_MEASURES = Measures()
 
 
 class Nominated(Struct, frozen=True):

@@ -9,16 +9,18 @@ Source of names, labels, help texts and buckets: ``pkg/scheduler/metrics``.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 from podling import clock
 from podling.machinery.histograms import Histogram, counters, gauges, histograms
-from podling.scheduler.cache import Cache
-from podling.scheduler.decide import Measures
-from podling.scheduler.plugins.scheduling_gates import SchedulingGates
-from podling.scheduler.queue import Place, SchedulingQueue, Waiting
+from podling.scheduler.measures import Measures
+
+if TYPE_CHECKING:
+    from podling.scheduler.queue import Waiting
 
 SCHEDULED, UNSCHEDULABLE, ERROR = "scheduled", "unschedulable", "error"
 """The results of an attempt."""
@@ -34,8 +36,6 @@ def exponential(start: float, number: int) -> tuple[float, ...]:
     return tuple(start * 2**power for power in range(number))
 
 
-_GATED = frozenset({SchedulingGates.name})
-
 ATTEMPT_SECONDS = exponential(0.001, 15)
 POINT_SECONDS = exponential(0.0001, 12)
 PLUGIN_SECONDS = tuple(0.00001 * 1.5**power for power in range(20))
@@ -44,11 +44,30 @@ VICTIMS = exponential(1, 7)
 ATTEMPTS = exponential(1, 5)
 
 
-class SchedulerMetrics(Measures):
-    """The counts of one scheduler, by profile where Kubernetes distinguishes them."""
+NOTHING_PENDING = MappingProxyType({"active": 0, "backoff": 0, "unschedulable": 0, "gated": 0})
+NOTHING_CACHED = MappingProxyType({"nodes": 0, "pods": 0, "assumed_pods": 0})
 
-    def __init__(self, queue: SchedulingQueue, cache: Cache) -> None:
-        self._queue, self._cache = queue, cache
+
+class Standing(Struct, frozen=True):
+    """The numbers of pods and nodes that a scheduler holds; zeros by default."""
+
+    pending: Mapping[str, int] = NOTHING_PENDING
+    """Pods by their place in the queue."""
+    rejected: Mapping[tuple[str, str], int] = {}
+    """Pods that wait, by (plugin that turned them away, profile)."""
+    incoming: Mapping[tuple[str, str], int] = {}
+    """Pods that entered the queue until now, by (place, event)."""
+    cached: Mapping[str, int] = NOTHING_CACHED
+
+
+class SchedulerMetrics(Measures):
+    """The counts of one scheduler, by profile where Kubernetes distinguishes them.
+
+    ``standing`` is called when the metrics are read.
+    """
+
+    def __init__(self, standing: Callable[[], Standing] = Standing) -> None:
+        self.standing = standing
         self._profile = ""
         self._begun = 0
         self._plugin_mark = 0.0
@@ -137,10 +156,10 @@ class SchedulerMetrics(Measures):
         """Yield the families, as ``prometheus_client`` collectors give them."""
         yield from self._collect_attempts()
         yield from self._collect_preemptions()
-        yield from self._collect_queue()
-        sizes = self._cache.sizes()
+        standing = self.standing()
+        yield from _collect_queue(standing)
         text = "[ALPHA] Number of nodes, pods, and assumed (bound) pods in the scheduler cache."
-        yield gauges("scheduler_cache_size", text, ("type",), {(kind,): size for kind, size in sizes.items()})
+        yield gauges("scheduler_cache_size", text, ("type",), _by_label(standing.cached))
 
     def _collect_attempts(self) -> Iterator[Any]:
         names = ("result", "profile")
@@ -181,32 +200,24 @@ class SchedulerMetrics(Measures):
         counts = {labels: found.count for labels, found in self._removals.items()}
         yield counters("scheduler_preemption_goroutines_execution", text, ("result",), counts)
 
-    def _collect_queue(self) -> Iterator[Any]:
-        pending = Counter(dict.fromkeys(Place, 0))
-        groups: Counter[tuple[str, frozenset[str]]] = Counter()
-        for place, waiting in self._queue.places():
-            profile = waiting.facts.spec.scheduler_name
-            pending[place] += 1
-            groups[profile, waiting.rejected_by] += 1
-            if place is Place.GATED and waiting.facts.spec.scheduling_gates:
-                groups[profile, _GATED] += 1
-        reasons: Counter[tuple[str, str]] = Counter()
-        for (profile, plugins), count in groups.items():
-            for plugin in plugins:
-                reasons[plugin, profile] += count
-        text = (
-            "[STABLE] Number of pending pods, by the queue type. 'active' means number of pods in activeQ; "
-            "'backoff' means number of pods in backoffQ; 'unschedulable' means number of pods in "
-            "unschedulablePods that the scheduler attempted to schedule and failed; 'gated' is the number of "
-            "unschedulable pods that the scheduler never attempted to schedule because they are gated."
-        )
-        counts = {(place.value,): count for place, count in pending.items()}
-        yield gauges("scheduler_pending_pods", text, ("queue",), counts)
-        text = (
-            "[ALPHA] The number of unschedulable pods broken down by plugin name. A pod will increment the "
-            "gauge for all plugins that caused it to not schedule and so this metric have meaning only when "
-            "broken down by plugin."
-        )
-        yield gauges("scheduler_unschedulable_pods", text, ("plugin", "profile"), reasons)
-        text = "[STABLE] Number of pods added to scheduling queues by event and queue type."
-        yield counters("scheduler_queue_incoming_pods", text, ("queue", "event"), self._queue.incoming)
+
+def _collect_queue(standing: Standing) -> Iterator[Any]:
+    text = (
+        "[STABLE] Number of pending pods, by the queue type. 'active' means number of pods in activeQ; "
+        "'backoff' means number of pods in backoffQ; 'unschedulable' means number of pods in "
+        "unschedulablePods that the scheduler attempted to schedule and failed; 'gated' is the number of "
+        "unschedulable pods that the scheduler never attempted to schedule because they are gated."
+    )
+    yield gauges("scheduler_pending_pods", text, ("queue",), _by_label(standing.pending))
+    text = (
+        "[ALPHA] The number of unschedulable pods broken down by plugin name. A pod will increment the "
+        "gauge for all plugins that caused it to not schedule and so this metric have meaning only when "
+        "broken down by plugin."
+    )
+    yield gauges("scheduler_unschedulable_pods", text, ("plugin", "profile"), standing.rejected)
+    text = "[STABLE] Number of pods added to scheduling queues by event and queue type."
+    yield counters("scheduler_queue_incoming_pods", text, ("queue", "event"), standing.incoming)
+
+
+def _by_label(counts: Mapping[str, int]) -> dict[tuple[str], int]:
+    return {(label,): count for label, count in counts.items()}

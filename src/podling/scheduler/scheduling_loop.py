@@ -41,6 +41,7 @@ from podling.scheduler.preemption import Attempt, Refusal, Victims
 from podling.scheduler.profile import Profile
 from podling.scheduler.queue import Backoff, SchedulingQueue, Waiting
 from podling.scheduler.reports import SCHEDULER_ERROR, UNSCHEDULABLE, Report, Reporter
+from podling.scheduler.standing import standing_of
 from podling.scheduler.surroundings import Surroundings
 from podling.scheduler.victims import remove_victims
 from podling.supervisor import Supervisor
@@ -58,6 +59,7 @@ class SchedulingLoop:
         recorders: Mapping[str, EventRecorder],
         profiles: Mapping[str, Profile],
         backoff: Backoff,
+        metrics: SchedulerMetrics,
     ) -> None:
         self.profiles = profiles
         self._client = client
@@ -65,7 +67,8 @@ class SchedulingLoop:
         self.cache = Cache()
         [sort] = next(iter(profiles.values())).queue_sort
         self.queue = SchedulingQueue(self._is_held, sort.queue_key, backoff)
-        self.metrics = SchedulerMetrics(self.queue, self.cache)
+        self.metrics = metrics
+        metrics.standing = partial(standing_of, self.queue, self.cache)
         self._pods = informers.informer(Pod)
         self._nodes = informers.informer(Node)
         self._budgets = informers.informer(PodDisruptionBudget)

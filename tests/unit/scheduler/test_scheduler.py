@@ -242,9 +242,52 @@ async def test_a_pod_that_is_being_deleted_is_not_placed_any_more(running: Contr
     )
 
 
-def test_numpy_is_not_loaded_before_the_scheduler_runs() -> None:
-    script = "import sys, podling.scheduler.scheduler; sys.exit('numpy' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0
+FIRST_POD = """
+import asyncio, sys
+from msgspec import structs
+from podling.api.core_v1 import Container, Node, Pod, PodSpec
+from podling.api.meta_v1 import ObjectMeta
+from podling.client.informer_factory import InformerFactory
+from podling.scheduler.scheduler import Scheduler
+from podling.sim import loop
+from podling.testing.control_plane import memory_cluster
+
+def pod(name, node):
+    spec = PodSpec(containers=(Container(name="c", image="i"),), node_name=node)
+    return Pod(metadata=ObjectMeta(name=name, namespace="default"), spec=spec)
+
+def sizes(scheduler):
+    [family] = [each for each in scheduler.collect() if each.name == "scheduler_cache_size"]
+    return {sample.labels["type"]: sample.value for sample in family.samples}
+
+async def main():
+    async with memory_cluster() as cluster:
+        informers = InformerFactory(cluster.client)
+        scheduler = Scheduler(cluster.client, informers)
+        tasks = [asyncio.ensure_future(each.run()) for each in (informers, scheduler)]
+        made = await cluster.client.create(Node(metadata=ObjectMeta(name="n")))
+        await cluster.client.update(structs.replace(made, spec=structs.replace(made.spec, taints=())))
+        await cluster.client.create(pod("static", "n"))
+        await cluster.advance(seconds=60)
+        assert sizes(scheduler) == {"nodes": 1, "pods": 1, "assumed_pods": 0}, sizes(scheduler)
+        assert "numpy" not in sys.modules
+        await cluster.client.create(pod("first", ""))
+        await cluster.advance(seconds=1)
+        assert "numpy" in sys.modules
+        assert sizes(scheduler) == {"nodes": 1, "pods": 1, "assumed_pods": 0}, sizes(scheduler)
+        refused = await cluster.client.get(Pod, "first", "default")
+        assert refused.status.conditions[0].reason == "Unschedulable"
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+loop.run(main())
+"""
+
+
+def test_first_pending_pod_loads_numpy_and_the_plugins() -> None:
+    """A pod that has its node does not; the metrics are there before."""
+    subprocess.run([sys.executable, "-c", FIRST_POD], check=True)
 
 
 HUGE = ("1e30", "16Ei", "9223372036854775807", "9223372036854775807000", "1e400", "9E")

@@ -7,6 +7,7 @@ the store's entries instead.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Sequence
+from functools import partial
 from typing import Any
 
 from podling import turns
@@ -107,7 +108,7 @@ class Reads:
     async def select(self, target: Target, options: ListOptions) -> Selected:
         """Return the objects of a list request. Raises 400, 410, 504, or 500 for undecodable objects."""
         listing.check_not_older(options.resource_version, self._store.revision)
-        wanted = await long_selection(options, self._rules_for(target.resource))
+        wanted = await long_selection(options, partial(self._rules_for, target.resource))
         computed = self._computed.get(target.resource)
         if computed is not None:
             shown = (entry_of(obj) for obj in computed() if wanted.matches(obj))
@@ -120,7 +121,7 @@ class Reads:
 
     async def before_watch(self, target: Target, options: ListOptions) -> Selection:
         """Return what a watch selects. Waits for a turn of the loop if the watch begins far in the past."""
-        wanted = await long_selection(options, self._rules_for(target.resource))
+        wanted = await long_selection(options, partial(self._rules_for, target.resource))
         revision = listing.parse_revision(options.resource_version)
         if revision and self._store.revision - revision > FEW_MISSED:
             await turns.take()
@@ -132,7 +133,7 @@ class Reads:
         ``wanted`` is the selection of ``options``, if it is parsed already.
         """
         if wanted is None:
-            wanted = selection(options, self._rules_for(target.resource))
+            wanted = selection(options, partial(self._rules_for, target.resource))
         prefix = listing.watch_prefix(target, wanted)
         try:
             return ObjectWatch(

@@ -1,11 +1,13 @@
 """Selection of objects by a list, a watch or a deletion of a collection: selectors, parsed once.
 
 Every kind supports ``metadata.name`` and ``metadata.namespace``; a kind's rules name further fields.
-A selector over a field that the kind does not support is refused, never ignored.
+A selector over a field that the kind does not support is refused, never ignored. A kind's rules are loaded
+only where a selector names such a field: kinds that are only listed and watched never need theirs.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from msgspec import Struct
@@ -18,6 +20,8 @@ from podling.machinery.selectors import FieldSelector, LabelSelector, SelectorEr
 
 NAME = "metadata.name"
 NAMESPACE = "metadata.namespace"
+
+_NO_FIELDS = KindRules[Any]()
 
 SHORT_SELECTOR = 1024
 """To parse selectors of this length takes 2 ms."""
@@ -52,25 +56,27 @@ class Selection(Struct, frozen=True):
         return self.fields.required_value(field) or ""
 
 
-def selection(options: ListOptions, rules: KindRules[Any]) -> Selection:
+def selection(options: ListOptions, rules_of_kind: Callable[[], KindRules[Any]]) -> Selection:
     """Return the selection of ``options``. Raises 400 for malformed selectors."""
     try:
         labels = selectors.parse_label_selector(options.label_selector)
         fields = selectors.parse_field_selector(options.field_selector)
     except SelectorError as error:
         raise errors.bad_request(str(error)) from None
-    for name in fields.fields:
-        if name not in (NAME, NAMESPACE) and name not in rules.field_labels:
+    own = [name for name in fields.fields if name not in (NAME, NAMESPACE)]
+    rules = rules_of_kind() if own else _NO_FIELDS
+    for name in own:
+        if name not in rules.field_labels:
             raise _unknown_field(rules, name)
     everything = labels.empty and fields.empty
     return Selection(labels, fields, rules, everything)
 
 
-async def long_selection(options: ListOptions, rules: KindRules[Any]) -> Selection:
+async def long_selection(options: ListOptions, rules_of_kind: Callable[[], KindRules[Any]]) -> Selection:
     """Return the selection of ``options``; long selectors are parsed beside the loop. Raises 400."""
     if len(options.label_selector) + len(options.field_selector) <= SHORT_SELECTOR:
-        return selection(options, rules)
-    return await turns.in_thread(selection, options, rules)
+        return selection(options, rules_of_kind)
+    return await turns.in_thread(selection, options, rules_of_kind)
 
 
 def _unknown_field(rules: KindRules[Any], name: str) -> errors.ApiError:

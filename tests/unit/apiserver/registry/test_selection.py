@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
+from typing import Any
+
 import pytest
 
 from podling.api.core_v1 import ConfigMap, Pod
+from podling.apiserver.kinds.common.base import KindRules
 from podling.apiserver.kinds.registry import rules_for
 from podling.apiserver.registry.selection import selection
 from podling.client.requests import ListOptions
@@ -37,7 +41,9 @@ POD = obj(
     ],
 )
 def test_object_must_match_labels_and_fields(labels: str, fields: str, matches: bool) -> None:
-    found = selection(ListOptions(label_selector=labels, field_selector=fields), rules_for(resource_of(Pod)))
+    found = selection(
+        ListOptions(label_selector=labels, field_selector=fields), partial(rules_for, resource_of(Pod))
+    )
     assert found.matches(POD) == matches
     assert found.everything == (not labels and not fields)
 
@@ -48,7 +54,9 @@ def test_object_must_match_labels_and_fields(labels: str, fields: str, matches: 
 )
 def test_required_field_value_is_found(fields: str, name: str) -> None:
     assert (
-        selection(ListOptions(field_selector=fields), rules_for(resource_of(Pod))).exactly("metadata.name")
+        selection(ListOptions(field_selector=fields), partial(rules_for, resource_of(Pod))).exactly(
+            "metadata.name"
+        )
         == name
     )
 
@@ -71,6 +79,18 @@ def test_unknown_field_or_malformed_selector_is_a_bad_request(
     kind: type, labels: str, fields: str, message: str
 ) -> None:
     with pytest.raises(ApiError) as error:
-        selection(ListOptions(label_selector=labels, field_selector=fields), rules_for(resource_of(kind)))
+        selection(
+            ListOptions(label_selector=labels, field_selector=fields), partial(rules_for, resource_of(kind))
+        )
     assert (error.value.code, error.value.reason) == (400, "BadRequest")
     assert message in str(error.value)
+
+
+@pytest.mark.parametrize("fields", ["", "metadata.name=x", "metadata.namespace=y,metadata.name!=x"])
+def test_only_a_selector_of_its_own_fields_loads_the_rules_of_a_kind(fields: str) -> None:
+    def rules() -> KindRules[Any]:
+        raise AssertionError("loaded without need")
+
+    assert selection(ListOptions(label_selector="a=b", field_selector=fields), rules).labels.empty is False
+    with pytest.raises(AssertionError, match="without need"):
+        selection(ListOptions(field_selector="spec.nodeName=n"), rules)

@@ -14,7 +14,6 @@ from podling.scheduler.framework import Plugin, Refused
 from podling.scheduler.metrics import SchedulerMetrics
 from podling.scheduler.podfacts import PodFacts
 from podling.scheduler.profile import Profile
-from podling.scheduler.queue import SchedulingQueue
 from podling.testing import ControlPlane
 from tests.unit.scheduler.scheduling import DEFAULT_PROFILE, cache_of, facts, node
 
@@ -55,7 +54,7 @@ class Noting(Plugin):
 
 def cycle(cluster: ControlPlane) -> BindingCycle:
     cache = cache_of(node("n"))
-    metrics = SchedulerMetrics(SchedulingQueue(lambda _: False), cache)
+    metrics = SchedulerMetrics()
     return BindingCycle(cluster.client, cache, metrics)
 
 
