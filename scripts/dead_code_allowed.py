@@ -84,3 +84,4 @@ compatible_replicas
 compatible_ready_replicas
 volume_claims
 KruiseExtension  # extensions/loading.py names it
+SnapshotExtension

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Collection, Iterator, Sequence
-from typing import Any, Protocol
+from functools import partial
+from typing import Any, Protocol, cast
 
 from podling.client.base import Client
 from podling.client.requests import User
 from podling.client.typed_kinds import TypedClient
 from podling.controllers.auth.certificate_signing import Signer
-from podling.controllers.base import ControllerFactory
+from podling.controllers.base import Controller, ControllerFactory
 from podling.controllers.controller_manager import ControllerManager
 from podling.controllers.options import DEFAULT_OPTIONS, ControllerOptions
 from podling.controllers.other_apis import NO_OTHER_APIS, OtherApis
@@ -25,6 +26,16 @@ CONTROLLER_MANAGER = User("system:kube-controller-manager", _GROUPS)
 SCHEDULER = User("system:kube-scheduler", _GROUPS)
 """Under Kubernetes' own names, so that records of who wrote read the same; they are trusted like the server
 that they share a process with."""
+
+
+def with_folders(factories: Sequence[ControllerFactory], folders: Folders) -> list[ControllerFactory]:
+    """Return the factories with ``folders`` passed to those that use them."""
+    return [
+        partial(cast("Callable[..., Controller]", make), folders=folders)
+        if getattr(make, "uses_folders", False)
+        else make
+        for make in factories
+    ]
 
 
 class Collector(Protocol):
@@ -79,7 +90,9 @@ async def run_components(  # noqa: PLR0913 the parts that controllers are made o
         names=names,
     )
     client = client_for(CONTROLLER_MANAGER)
-    manager = ControllerManager(TypedClient(client) if added else client, [*loops, *added])
+    manager = ControllerManager(
+        TypedClient(client) if added else client, [*loops, *with_folders(added, folders)]
+    )
     scheduler = Scheduler(client_for(SCHEDULER), manager.informers, scheduler_configuration)
     async with Supervisor() as supervisor:
         tasks = {

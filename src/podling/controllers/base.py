@@ -40,6 +40,8 @@ class Controller(ABC):
     name: ClassVar[str]
     workers: ClassVar[int] = 1
     backoff_seconds_max: ClassVar[float] = BACKOFF_SECONDS_MAX
+    uses_folders: ClassVar[bool] = False
+    """True if an extension's controller takes the directories of volumes, as ``folders``."""
 
     def __init__(self, context: ControllerContext) -> None:
         self.client = context.client

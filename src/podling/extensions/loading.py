@@ -15,7 +15,10 @@ from podling.extensions.extension import Extension
 GROUP = "podling.extensions"
 """The group of entry points in which packages register their extensions."""
 
-OWN: Mapping[str, str] = {"kruise": "podling_kruise.extension:KruiseExtension"}
+OWN: Mapping[str, str] = {
+    "kruise": "podling_kruise.extension:KruiseExtension",
+    "snapshots": "podling_snapshots.extension:SnapshotExtension",
+}
 """Extensions that Podling brings: a checkout has no entry points."""
 
 _BOOLEANS = {"true": True, "false": False}

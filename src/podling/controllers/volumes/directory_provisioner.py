@@ -7,7 +7,8 @@ When the claim is deleted and the policy is Delete, it removes the directory, th
 A volume of ``standard`` is a directory whose size is recorded and not enforced. A class with the parameter
 ``enforceSize: "true"``, such as ``sized``, gives volumes with a file system of their own in a disk image,
 and a claim with ``volumeMode: Block`` gets an image as block device. A claim whose data source is another
-claim gets a copy of its files (``volume_sources``). Volumes grow with their claims (``volume_expansion``).
+claim or a snapshot gets a copy of its files (``volume_sources``, ``snapshots``). Volumes grow with their
+claims (``volume_expansion``).
 
 Guarantees: a folder is removed only for a volume that we made, that was released, and whose policy says
 Delete. All nodes must see the same folder: this is for nodes of one machine.
@@ -18,6 +19,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar
 
+from msgspec import Struct
+
 from podling.api.core_v1 import (
     HostPathVolumeSource,
     PersistentVolume,
@@ -27,16 +30,19 @@ from podling.api.core_v1 import (
 from podling.api.meta_v1 import ObjectMeta
 from podling.api.storage_v1 import StorageClass
 from podling.client.base import Key
-from podling.client.runner import AwaitChange, Terminal
+from podling.client.runner import AwaitChange, RequeueAfter, Terminal
 from podling.controllers.base import Controller, ControllerContext
 from podling.controllers.volumes import volume_rules as rules
 from podling.controllers.volumes.volume_expansion import VolumeExpansion
 from podling.controllers.volumes.volume_folders import Folders
 from podling.controllers.volumes.volume_sources import (
+    SNAPSHOT,
+    NotReady,
     NoVolume,
     check_attributes,
     check_source,
     source_name,
+    source_of,
     waits_for,
 )
 from podling.files.disk_images import BLOCK, EXT4
@@ -49,8 +55,17 @@ PROVISIONER = "podling.local/directory"
 CLASS_NAME = "standard"
 SIZED_CLASS_NAME = "sized"
 ENFORCE_SIZE = "enforceSize"
+RETRY_SECONDS = 5.0
+"""The time after which a snapshot that was not ready is looked at again."""
 THE_CLASSES = Key("", "")
 """The key of the work that is done once, at the start."""
+
+
+class Source(Struct, frozen=True):
+    """The folder that a volume's content comes from, and the kind of the image in it; empty without."""
+
+    folder: str = ""
+    image: str = ""
 
 
 def volume_name(claim: PersistentVolumeClaim) -> str:
@@ -120,13 +135,16 @@ class DirectoryProvisionerController(Controller):
         if ref is not None:
             self.queue.add(Key(ref.namespace or "", ref.name or ""))
 
-    async def reconcile(self, key: Key) -> AwaitChange:
+    async def reconcile(self, key: Key) -> RequeueAfter | AwaitChange:
         if key == THE_CLASSES:
             await self._ensure_classes()
         elif key.namespace:
             claim = self._claims.get(key)
             if claim is not None and claim.metadata.annotations.get(rules.PROVISIONER) == PROVISIONER:
-                await self._provide(claim)
+                try:
+                    await self._provide(claim)
+                except NotReady:
+                    return RequeueAfter(RETRY_SECONDS)
         else:
             volume = self._volumes.get(key)
             if volume is not None and is_to_be_removed(volume):
@@ -162,15 +180,16 @@ class DirectoryProvisionerController(Controller):
             await self._provision(claim, storage_class)
 
     async def _provision(self, claim: PersistentVolumeClaim, storage_class: StorageClass) -> None:
+        """Make the claim's volume. Raises ``NotReady``, ``Terminal``, ``OSError``."""
         name = volume_name(claim)
         try:
             check_attributes(claim)
-            source, bound = self._source(claim)
+            source, bound = await self._source(claim)
             if not bound:
                 return  # it is looked at again when the source is bound
             await self._make_folder(claim, storage_class, source)
             await self.client.create(volume_for(claim, storage_class, self._folders))
-        except (OSError, NoVolume) as error:
+        except (OSError, NoVolume, NotReady) as error:
             text = f'failed to provision volume with StorageClass "{storage_class.metadata.name}": {error}'
             self._recorder.event(claim, "Warning", "ProvisioningFailed", text)
             if isinstance(error, NoVolume):
@@ -183,38 +202,41 @@ class DirectoryProvisionerController(Controller):
         text = f"Successfully provisioned volume {name}"
         self._recorder.event(claim, "Normal", "ProvisioningSucceeded", text)
 
-    def _source(self, claim: PersistentVolumeClaim) -> tuple[PersistentVolume | None, bool]:
-        """Return the volume of the claim's data source, if it has one, and False until that is bound.
+    async def _source(self, claim: PersistentVolumeClaim) -> tuple[Source, bool]:
+        """Return the folder of the claim's data source, if it has one, and False until that is bound.
 
-        Raises ``NoVolume``.
+        Raises ``NoVolume``, ``NotReady``.
         """
+        found = source_of(claim)
+        if found is not None and found[0] == SNAPSHOT:
+            from podling.controllers.volumes.snapshots.restoring import stored_snapshot
+
+            stored = await stored_snapshot(self.client, claim, found[1])
+            return Source(stored.name, stored.image), True
         name = source_name(claim)
         if not name:
-            return None, True
+            return Source(), True
         source = self._claims.get(Key(claim.metadata.namespace or "", name))
         if source is None or source.status.phase != "Bound":
-            return None, False
+            return Source(), False
         volume = self._volumes.get(Key("", source.spec.volume_name or ""))
         if volume is None:
-            return None, False
+            return Source(), False
         check_source(claim, source, volume)
-        return volume, True
+        return Source(volume.metadata.name or "", image_kind(volume)), True
 
     async def _make_folder(
-        self, claim: PersistentVolumeClaim, storage_class: StorageClass, source: PersistentVolume | None
+        self, claim: PersistentVolumeClaim, storage_class: StorageClass, source: Source
     ) -> None:
         name, kind = volume_name(claim), wanted_image(claim, storage_class)
-        of, of_kind = "", ""
-        if source is not None:
-            of, of_kind = source.metadata.name or "", image_kind(source)
         if not kind:
-            await self._folders.make(name, of, of_kind)
+            await self._folders.make(name, source.folder, source.image)
             return
         lack = self._folders.lack()
         if lack:
             raise OSError(f"disk images are not possible on this machine: {lack}")
         size = value(claim.spec.resources.requests.get("storage", "0"))
-        await self._folders.make_image(name, size, kind, of, of_kind)
+        await self._folders.make_image(name, size, kind, source.folder, source.image)
 
     async def _remove(self, volume: PersistentVolume) -> None:
         metadata = volume.metadata

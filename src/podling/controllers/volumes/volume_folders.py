@@ -40,6 +40,10 @@ class Folders(Protocol):
         """Return the reason why there can be no images here; empty if there can."""
         ...
 
+    async def has(self, name: str) -> bool:
+        """Return whether the folder exists. Raises ``OSError``."""
+        ...
+
     async def make(self, name: str, source: str = "", source_image: str = "") -> None:
         """Make the folder, writable by every user of the containers. Raises ``OSError``.
 
@@ -79,6 +83,9 @@ class VolumeFolders:
     def lack(self) -> str:
         return missing_for_images()
 
+    async def has(self, name: str) -> bool:
+        return await asyncio.to_thread(self.path(name).is_dir)
+
     async def make(self, name: str, source: str = "", source_image: str = "") -> None:
         await asyncio.to_thread(self._make, self.path(name), source, source_image)
 
@@ -98,6 +105,8 @@ class VolumeFolders:
             path.mkdir(parents=True, exist_ok=True)
             path.chmod(0o777)
             return
+        if path.is_dir():
+            return  # it was complete when it took its place
         fresh = self._fresh(path)
         with self._files_of(source, source_image, path.name) as files:
             _copy(files, fresh)
@@ -170,6 +179,9 @@ class NoFolders:
 
     def lack(self) -> str:
         return ""
+
+    async def has(self, name: str) -> bool:
+        return True
 
     async def make(self, name: str, source: str = "", source_image: str = "") -> None:
         return

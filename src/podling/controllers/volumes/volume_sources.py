@@ -11,10 +11,15 @@ from podling.api.core_v1 import PersistentVolume, PersistentVolumeClaim
 from podling.controllers.volumes.volume_rules import PROVISIONED_BY, PROVISIONER, capacity, requested
 
 CLAIM = ("", "PersistentVolumeClaim")
+SNAPSHOT = ("snapshot.storage.k8s.io", "VolumeSnapshot")
 
 
 class NoVolume(Exception):
     """The claim wants what can never be had: its data source, or its attributes."""
+
+
+class NotReady(Exception):
+    """The data source of a claim that cannot be used yet."""
 
 
 def source_of(claim: PersistentVolumeClaim) -> tuple[tuple[str, str], str] | None:

@@ -1,0 +1,26 @@
+"""Roles for users of snapshots, which the default roles of namespaces include. Pure."""
+
+from __future__ import annotations
+
+from podling.api.meta_v1 import ObjectMeta
+from podling.api.rbac_v1 import ClusterRole, PolicyRule
+
+GROUP = "snapshot.storage.k8s.io"
+READ = ("get", "list", "watch")
+WRITE = ("create", "delete", "deletecollection", "patch", "update")
+
+
+def roles() -> tuple[ClusterRole, ...]:
+    """Return the roles: ``view`` reads snapshots, ``edit`` and ``admin`` also write them."""
+    return (
+        _role("snapshots-view", ("view",), ("volumesnapshots", "volumesnapshots/status"), READ),
+        _role("snapshots-edit", ("edit", "admin"), ("volumesnapshots",), WRITE),
+    )
+
+
+def _role(
+    name: str, into: tuple[str, ...], resources: tuple[str, ...], verbs: tuple[str, ...]
+) -> ClusterRole:
+    labels = {f"rbac.authorization.k8s.io/aggregate-to-{each}": "true" for each in into}
+    rule = PolicyRule(api_groups=(GROUP,), resources=resources, verbs=verbs)
+    return ClusterRole(metadata=ObjectMeta(name=name, labels=labels), rules=(rule,))
