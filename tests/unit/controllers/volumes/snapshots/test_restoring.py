@@ -1,4 +1,4 @@
-"""Which snapshots the volume of a claim can begin with; with a cluster: ``test_controller``."""
+"""Snapshots with which the volume of a claim can begin; with a cluster: ``test_controller``."""
 
 from __future__ import annotations
 
