@@ -29,7 +29,7 @@ from tests.support.policy_cluster import (
 
 pytestmark = [pytest.mark.e2e, pytest.mark.root, pytest.mark.slow]
 
-RESTORE_SECONDS = 10.0
+RESTORE_SECONDS = 60.0
 DENY = policy("deny", policyTypes=["Ingress", "Egress"])
 
 
@@ -217,7 +217,7 @@ def test_address_of_a_deleted_pod_leaves_the_table(world: PolicyCluster) -> None
         world.cluster.kubectl("delete", "pod", "friend", "-n", "x")
         began = clock.monotonic()
         while old in addresses_in(table_of(world)):
-            assert clock.monotonic() - began < 5
+            assert clock.monotonic() - began < RESTORE_SECONDS
 
 
 def addresses_in(table: str) -> set[str]:
@@ -265,7 +265,7 @@ def test_services_are_filtered_after_translation(world: PolicyCluster) -> None:
 
     began = clock.monotonic()
     while not reaches("x/client"):
-        assert clock.monotonic() - began < 30
+        assert clock.monotonic() - began < RESTORE_SECONDS
     only = [{"to": [{"podSelector": labelled(pod="server")}], "ports": [{"port": 80}]}]
     with world.policies(policy("p", policyTypes=["Egress"])):
         assert not reaches("x/client")
@@ -419,7 +419,7 @@ def test_rule_for_dns_opens_names_and_nothing_else(world: PolicyCluster) -> None
 
     began = clock.monotonic()
     while answer() != "found":
-        assert clock.monotonic() - began < 30
+        assert clock.monotonic() - began < RESTORE_SECONDS
     with world.policies(policy("p", policyTypes=["Egress"])):
         assert answer() == "failed"
         with world.policies(policy("q", policyTypes=["Egress"], egress=rule)):

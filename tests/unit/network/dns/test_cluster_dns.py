@@ -154,9 +154,7 @@ async def test_process_goes_on_without_the_node_and_is_adopted(
 async def test_killed_process_is_replaced_without_losing_a_question(node: NodeProcess) -> None:
     before = await node.pid()
     os.kill(before, signal.SIGKILL)
-    began = clock.monotonic()
-    assert await node.ask(WEB, 10) == ["10.96.0.7"], "it waits in the socket for the next process"
-    assert clock.monotonic() - began < 5
+    assert await node.ask(WEB) == ["10.96.0.7"], "it waits in the socket for the next process"
     assert await node.pid() != before
 
 

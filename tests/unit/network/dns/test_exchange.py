@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import struct
 
 import pytest
 
 from podling import clock
+from podling.network.dns import exchange as exchanges
 from podling.network.dns.answers import FORMERR, REFUSED, SERVFAIL
 from podling.network.dns.encoding import UDP_BYTES_MAX
-from podling.network.dns.exchange import ATTEMPT_SECONDS, DEADLINE_SECONDS, NoAnswer, Outcome, exchange
+from podling.network.dns.exchange import NoAnswer, Outcome, exchange
 from podling.network.dns.queries import read_query, respond
 from podling.network.dns.settings import Server
 from tests.support.dns_messages import StandIn, answers, options, question, read, reply
@@ -18,6 +20,15 @@ pytestmark = pytest.mark.asyncio(loop_factories=["real"])
 
 NAME = "www.example"
 RECORD = f"{NAME}. 60 IN A 1.2.3.4"
+SECONDS_MAX = 60.0
+"""The longest time of what needs no wait."""
+
+
+@pytest.fixture(autouse=True)
+def long_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make every wait for a server longer than the tests take, on a slow machine, too."""
+    for name in ("ATTEMPT_SECONDS", "DEADLINE_SECONDS"):
+        monkeypatch.setattr(exchanges, name, 10 * SECONDS_MAX)
 
 
 async def forward(*servers: StandIn, missing: tuple[Server, ...] = ()) -> tuple[Outcome, list[Server]]:
@@ -25,7 +36,8 @@ async def forward(*servers: StandIn, missing: tuple[Server, ...] = ()) -> tuple[
     assert query is not None
     failed: list[Server] = []
     places = [*missing, *(Server("127.0.0.1", each.port) for each in servers)]
-    return await exchange(places, query, failed.append), failed
+    async with asyncio.timeout(SECONDS_MAX):
+        return await exchange(places, query, failed.append), failed
 
 
 def shown(outcome: Outcome, limit: int = 4096) -> list[str]:
@@ -74,11 +86,12 @@ async def test_port_and_identifier_cannot_be_foretold() -> None:
         assert len({data[:2] for data in server.queries}) > 35
 
 
-async def test_silent_server_is_followed_by_the_next() -> None:
+async def test_silent_server_is_followed_by_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(exchanges, "ATTEMPT_SECONDS", 0.1)
     async with StandIn(lambda data: []) as silent, StandIn(lambda data: [reply(data, RECORD)]) as second:
         began = clock.monotonic()
         outcome, failed = await forward(silent, second)
-        assert ATTEMPT_SECONDS <= clock.monotonic() - began < 2 * ATTEMPT_SECONDS
+        assert clock.monotonic() - began >= 0.1
         assert shown(outcome) == [f"{NAME}. 60 A 1.2.3.4"]
         assert failed == [Server("127.0.0.1", silent.port)]
 
@@ -87,9 +100,7 @@ async def test_missing_server_is_followed_at_once() -> None:
     async with StandIn(lambda data: [reply(data, RECORD)]) as gone:
         missing = Server("127.0.0.1", gone.port)
     async with StandIn(lambda data: [reply(data, RECORD)]) as server:
-        began = clock.monotonic()
         outcome, failed = await forward(server, missing=(missing,))
-        assert clock.monotonic() - began < ATTEMPT_SECONDS
         assert shown(outcome)
         assert failed == [missing]
 
@@ -101,17 +112,14 @@ async def test_refusal_counts_when_no_other_server_does_better(rcode: int) -> No
         StandIn(lambda data: [reply(data, RECORD)]) as second,
     ):
         assert (await forward(first, second))[0].response.rcode == 0
-        began = clock.monotonic()
         assert (await forward(first))[0].response.rcode == rcode
-        assert clock.monotonic() - began < ATTEMPT_SECONDS
 
 
-async def test_no_answer_is_an_error_in_time() -> None:
+async def test_no_answer_is_an_error_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(exchanges, "DEADLINE_SECONDS", 0.2)
     async with StandIn(lambda data: []) as silent:
-        began = clock.monotonic()
         with pytest.raises(NoAnswer):
             await forward(silent)
-        assert clock.monotonic() - began < DEADLINE_SECONDS + 1
     with pytest.raises(NoAnswer):
         await forward()
 
@@ -146,7 +154,5 @@ async def test_server_without_edns_gets_a_plain_question() -> None:
 
 
 async def test_servers_without_a_way_to_them_cost_no_wait() -> None:
-    began = clock.monotonic()
     with pytest.raises(NoAnswer):
         await forward(missing=(Server("255.255.255.255", 53),))
-    assert clock.monotonic() - began < ATTEMPT_SECONDS
