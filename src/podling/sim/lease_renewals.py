@@ -46,9 +46,9 @@ class _Form(Struct, frozen=True, gc=False):
     middle: bytes
     tail: bytes
 
-    def value(self, revision: int, renewed: datetime) -> bytes:
-        """Return the JSON at a revision."""
-        return b"%b%d%b%b%b" % (self.head, revision, self.middle, _micro_time(renewed), self.tail)
+    def value(self, revision: int, renewed: bytes) -> bytes:
+        """Return the JSON at a revision with a time of renewal."""
+        return b"%b%d%b%b%b" % (self.head, revision, self.middle, renewed, self.tail)
 
 
 class _Kept(Struct, eq=False):
@@ -109,17 +109,21 @@ class LeaseRenewals:
         while group := self._groups.get(seconds):
             await clock.sleep(seconds)
             store, now = self._store(), clock.now()
+            written = _micro_time(now)
             if store is not None and any(store.count(prefix) for prefix in POLICIES):
                 store = None
             for key, kept in tuple(group.items()):
-                if store is None or not await _renewed(store, key, kept, now):
+                if store is None or not await _renewed(store, key, kept, now, written):
                     group.pop(key, None)
                     _end(kept)
         self._groups.pop(seconds, None)
 
 
-async def _renewed(store: Store, key: str, kept: _Kept, now: datetime) -> bool:
-    """Renew a lease; return whether everything was as at the last renewal. The store never suspends."""
+async def _renewed(store: Store, key: str, kept: _Kept, now: datetime, written: bytes) -> bool:
+    """Renew a lease; return whether everything was as at the last renewal. The store never suspends.
+
+    ``written`` is ``now`` as it stands in JSON.
+    """
     connection = kept.connection
     if connection.is_cut or connection.faults or store.peek(key) is not kept.entry:
         return False
@@ -131,7 +135,7 @@ async def _renewed(store: Store, key: str, kept: _Kept, now: datetime) -> bool:
         kept.lease = memo.object = replace(
             before, metadata=metadata, spec=replace(before.spec, renew_time=now)
         )
-        return kept.form.value(revision, now)
+        return kept.form.value(revision, written)
 
     kept.entry = await store.put(key, encode, expect=kept.entry.revision, memo=memo)
     return True
@@ -150,8 +154,9 @@ def _form(entry: Entry, lease: Lease) -> _Form | None:
     head, mark, rest = entry.value.partition(b'"resourceVersion":"')
     middle, time_mark, tail = rest.partition(b'"renewTime":"')
     middle = middle[len(revision) :] + time_mark
-    form = _Form(head + mark, middle, tail[len(_micro_time(renewed)) :])
-    return form if form.value(entry.revision, renewed) == entry.value else None
+    written = _micro_time(renewed)
+    form = _Form(head + mark, middle, tail[len(written) :])
+    return form if form.value(entry.revision, written) == entry.value else None
 
 
 def _micro_time(moment: datetime) -> bytes:

@@ -23,11 +23,23 @@ DERIVED_BYTES = 4 * 1024 * 1024
 STEP_BYTES, STEP_EVENTS = 64 * 1024, 1_000
 """Others get a turn after the memo of so large a value, and after so many events."""
 
+PARTS = 6
+"""The number of calls in which all of a long history is searched for what late readers made again."""
+
 
 class History:
     """Events in revision order, without gaps, from just after ``compacted`` to ``revision``."""
 
-    __slots__ = ("_derived", "_derived_bytes", "_events", "_seen", "compacted", "revision", "size_bytes")
+    __slots__ = (
+        "_derived",
+        "_derived_bytes",
+        "_events",
+        "_searched",
+        "_seen",
+        "compacted",
+        "revision",
+        "size_bytes",
+    )
 
     def __init__(self, compacted: int = 0) -> None:
         self._events: list[Event] = []
@@ -38,6 +50,8 @@ class History:
         self._derived = 0
         """The place of the first event whose values keep what was derived from them."""
         self._derived_bytes = 0
+        self._searched = 0
+        """The place up to which was searched for what late readers made again."""
         self._seen = compacted
         """The revision at the last ``forget_derived``."""
 
@@ -58,9 +72,11 @@ class History:
     def forget_derived(self) -> Iterator[None]:
         """Let go of what was derived from values that were history at the last call, in short steps.
 
-        Also of what a late reader has made again.
+        Also of what late readers have made again, all of it in as many calls as there are parts.
         """
-        for event in islice(self._events, self._derived):
+        start = self._searched if self._searched < self._derived else 0
+        self._searched = min(self._derived, start + max(STEP_EVENTS, self._derived // PARTS + 1))
+        for event in islice(self._events, start, self._searched):
             _forget(event)
         seen, self._seen = self._seen, self.revision
         while self._derived < len(self._events) and self._events[self._derived].revision <= seen:
@@ -107,6 +123,7 @@ class History:
             self.size_bytes -= sum(map(_size, self.up_to(revision)))
             self._derived_bytes -= sum(map(_size, self._events[self._derived : gone]))
             self._derived = max(self._derived - gone, 0)
+            self._searched = max(self._searched - gone, 0)
             del self._events[:gone]
             self.compacted = revision
 

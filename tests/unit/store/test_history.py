@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from podling.store import history
 from podling.store.base import Compacted, Entry, Event, EventType, FutureRevision
-from podling.store.history import DERIVED_BYTES, History
+from podling.store.history import DERIVED_BYTES, PARTS, History
 
 
 def history_of(*changes: tuple[str, bytes | None], compacted: int = 0) -> History:
@@ -145,3 +146,17 @@ def test_compaction_counts_on_from_what_is_left() -> None:
     assert [entry.memo is None for entry in entries[7:]] == [False] * 4
     made.compact(12)
     assert made.size_bytes == 0
+
+
+def test_values_that_late_readers_made_again_are_forgotten_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(history, "STEP_EVENTS", 2)
+    made, entries = replaced(24, 10)
+    for _ in range(2):
+        list(made.forget_derived())
+    for entry in entries[:-1]:
+        entry.memo = "made again"
+    list(made.forget_derived())
+    assert any(entry.memo for entry in entries[:-1]), "only a part was searched"
+    for _ in range(PARTS):
+        list(made.forget_derived())
+    assert not any(entry.memo for entry in entries[:-1])
