@@ -32,8 +32,14 @@ class Health(Struct, frozen=True):
     sign_of_life: datetime
 
 
-def observe(health: Health | None, node: Node, lease: Lease | None, now: datetime) -> Health:
-    """``health`` after another look at the node and its lease."""
+def observe(
+    health: Health | None, node: Node, lease: Lease | None, now: datetime, renewed_at: datetime | None = None
+) -> Health:
+    """``health`` after another look at the node and its lease.
+
+    Args:
+        renewed_at: the time at which a look would have seen the lease's last renewal; None: now.
+    """
     ready = find(node.status.conditions, "Ready")
     heartbeat = ready.last_heartbeat_time if ready else None
     renewed = lease.spec.renew_time if lease else None
@@ -44,15 +50,21 @@ def observe(health: Health | None, node: Node, lease: Lease | None, now: datetim
     elif ready is not None and health.heartbeat != heartbeat:
         health = replace(health, heartbeat=heartbeat, sign_of_life=now)
     if renewed is not None and (health.lease_renewed is None or health.lease_renewed < renewed):
-        health = replace(health, lease_renewed=renewed, sign_of_life=now)
+        sign = max(health.sign_of_life, renewed_at or now)
+        health = replace(health, lease_renewed=renewed, sign_of_life=sign)
     return health
 
 
 def is_silent(health: Health, node: Node, now: datetime, options: ControllerOptions) -> bool:
     """Return whether the node's last sign of life is too long ago."""
+    return now > silent_after(health, node, options)
+
+
+def silent_after(health: Health, node: Node, options: ControllerOptions) -> datetime:
+    """Return the time after which the node is given up unless it gives another sign of life."""
     ready = find(node.status.conditions, "Ready")
     started, monitored = options.node_startup_grace_period, options.node_monitor_grace_period
-    return now > health.sign_of_life + timedelta(seconds=started if ready is None else monitored)
+    return health.sign_of_life + timedelta(seconds=started if ready is None else monitored)
 
 
 def silent_conditions(node: Node, now: datetime) -> tuple[NodeCondition, ...]:

@@ -5,17 +5,21 @@ conditions become Unknown and its pods not ready. A node that was seen not ready
 to be tainted NoExecute, at the rate that the state of its zone allows (``zones``); ``taint_eviction`` then
 evicts its pods. NoSchedule taints follow a node's conditions at once and without a rate.
 
+A node that was healthy at the last look is not looked at again before it changes or its grace period could
+end: a renewed lease only prolongs its life. It counts from the look that would have seen the renewal.
+
 Keys: a node's name; a pod newly bound to a node; and two passes over everything, ``MONITOR`` and ``TAINT``.
 Upstream: ``pkg/controller/nodelifecycle/node_lifecycle_controller.go``.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import Any, ClassVar
 
-from msgspec import structs
+from msgspec import Struct, structs
 from msgspec.structs import replace
 
 from podling import clock
@@ -25,7 +29,13 @@ from podling.client.base import Key, key_of
 from podling.client.runner import AwaitChange, RequeueAfter
 from podling.controllers.base import Controller, ControllerContext
 from podling.controllers.nodes import taints as taint_rules
-from podling.controllers.nodes.node_health import Health, is_silent, observe, silent_conditions
+from podling.controllers.nodes.node_health import (
+    Health,
+    is_silent,
+    observe,
+    silent_after,
+    silent_conditions,
+)
 from podling.controllers.nodes.node_labels import labels_to_set
 from podling.controllers.nodes.node_metrics import NodeMetrics
 from podling.controllers.nodes.node_writes import swap_taints
@@ -52,6 +62,20 @@ UNREACHABLE_TAINT = Taint(key=UNREACHABLE, effect=NO_EXECUTE)
 _BOTH = (NOT_READY_TAINT, UNREACHABLE_TAINT)
 
 
+class _Healthy(Struct, frozen=True, gc=False):
+    """A node that was healthy when it was looked at.
+
+    Args:
+        node: the object that was looked at.
+        until: the time after which it is given up unless it gives another sign of life.
+        zone: the zone that it counts in, None if it is excluded.
+    """
+
+    node: Node
+    until: datetime
+    zone: str | None
+
+
 class NodeLifecycleController(Controller):
     name: ClassVar[str] = "node-lifecycle-controller"
     workers: ClassVar[int] = 8
@@ -70,10 +94,31 @@ class NodeLifecycleController(Controller):
         self._zones: dict[str, ZoneState] = {}
         self._queues: dict[str, TaintQueue] = {}
         self._known: dict[str, Node] = {}
+        self._healthy: dict[str, _Healthy] = {}
+        self._renewed: dict[str, int] = {}
+        """By node: the number of passes before the last renewal of its lease arrived."""
+        grace = max(options.node_monitor_grace_period, options.node_startup_grace_period)
+        self._passes: deque[datetime] = deque(maxlen=int(grace / options.node_monitor_period) + 2)
+        """The times of the last passes, at least those of a grace period."""
+        self._pass_count = 0
+        self._nodes_changed = True
+        """Nodes have come or gone since the last pass."""
         self._metrics = NodeMetrics()
-        self._nodes.add_handler(self.enqueue, self.enqueue_new)
+        self._nodes.add_handler(self._node_added, self.enqueue_new, self._node_deleted)
+        self._leases.add_handler(self._lease_added, lambda old, new: self._lease_added(new))
         self._pods.add_handler(self._pod_added, self._pod_changed)
         self.queue.add(MONITOR)
+
+    def _node_added(self, node: Node) -> None:
+        self._nodes_changed = True
+        self.enqueue(node)
+
+    def _node_deleted(self, node: Node) -> None:
+        self._nodes_changed = True
+
+    def _lease_added(self, lease: Lease) -> None:
+        if lease.metadata.namespace == LEASE_NAMESPACE:
+            self._renewed[lease.metadata.name or ""] = self._pass_count
 
     def _pod_added(self, pod: Pod) -> None:
         if pod.spec.node_name:
@@ -113,12 +158,21 @@ class NodeLifecycleController(Controller):
         return AwaitChange()
 
     async def _monitor(self, now: datetime) -> RequeueAfter:
-        """One look at every node."""
+        """One look at every node that may not be as healthy as before."""
         zones: dict[str, list[bool]] = {}
         nodes = self._nodes.values()
         began = clock.monotonic()
-        await self._meet(nodes)
+        self._passes.append(now)
+        self._pass_count += 1
+        if self._nodes_changed:
+            self._nodes_changed = False
+            await self._meet(nodes)
         for node in nodes:
+            healthy = self._healthy.get(node.metadata.name or "")
+            if healthy is not None and healthy.node is node and now <= healthy.until:
+                if healthy.zone is not None:
+                    zones.setdefault(healthy.zone, []).append(True)
+                continue
             start = clock.monotonic()
             current = await self._look_at_node(node, now)
             self._metrics.node_seconds.observe(clock.monotonic() - start)
@@ -136,6 +190,8 @@ class NodeLifecycleController(Controller):
             self._tell(gone, "RemovingNode", f"Node {name} event: Removing Node {name} from Controller")
             self._health.pop(name, None)
             self._pods_to_mark.discard(name)
+            self._healthy.pop(name, None)
+            self._renewed.pop(name, None)
             for queue in self._queues.values():
                 queue.forget(name)
         for name, node in present.items():
@@ -149,9 +205,11 @@ class NodeLifecycleController(Controller):
 
     async def _look_at_node(self, node: Node, now: datetime) -> NodeCondition | None:
         """Judge one node's signs of life; returns its Ready condition as it is now."""
-        name = node.metadata.name or ""
+        name, given = node.metadata.name or "", node
+        self._healthy.pop(name, None)
         lease = self._leases.get(Key(LEASE_NAMESPACE, name))
-        health = self._health[name] = observe(self._health.get(name), node, lease, now)
+        seen_at = self._pass_after(self._renewed.get(name))
+        health = self._health[name] = observe(self._health.get(name), node, lease, now, seen_at)
         observed = find(node.status.conditions, "Ready")
         if is_silent(health, node, now, self._options):
             node = await self._declare_silent(node, now)
@@ -166,7 +224,16 @@ class NodeLifecycleController(Controller):
             self._pods_to_mark.discard(name)
         if name in self._pods_to_mark:
             await self._mark_pods(name)
+        elif current.status == "True" and not any(taint_rules.has(given.spec.taints, each) for each in _BOTH):
+            zone = None if is_excluded(given) else zone_of(given)
+            self._healthy[name] = _Healthy(given, silent_after(health, given, self._options), zone)
         return current
+
+    def _pass_after(self, count: int | None) -> datetime | None:
+        """Return the time of the first pass that saw what arrived after ``count`` passes; None: this one."""
+        if count is None or count >= self._pass_count:
+            return None
+        return self._passes[max(0, len(self._passes) - (self._pass_count - count))]
 
     async def _declare_silent(self, node: Node, now: datetime) -> Node:
         conditions = silent_conditions(node, now)

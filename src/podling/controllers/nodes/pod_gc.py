@@ -1,7 +1,7 @@
 """Deletion of pods that no kubelet handles any more.
 
-Every 20 s the controller collects four kinds of pods, fails each (if it had not ended) and deletes it without
-grace:
+Every 20 s, if anything has changed that could matter, the controller collects four kinds of pods, fails each
+(if it had not ended) and deletes it without grace:
 
 * *orphaned*: bound to a node that does not exist, and did not 40 s ago either, nor by a new read;
 * *terminating* on a node that is not ready and whose operator said it is out of service;
@@ -109,11 +109,34 @@ class PodGCController(Controller):
         self._nodes = context.informers.informer(Node)
         self._pods = context.informers.informer(Pod)
         self._missing: Mapping[str, datetime] = {}
+        self._has_collected = False
+        """The last pass found pods to remove."""
+        self.is_due = True
+        """Something has changed since the last pass, or the last pass has to be repeated."""
+        self._pods.add_handler(self._changed, lambda old, new: self._changed(new), self._changed)
+        self._nodes.add_handler(self._changed, self._node_changed, self._changed)
         self._deletions: Counter[tuple[str, str]] = Counter()  # by namespace and reason
         self._failures: Counter[tuple[str, str]] = Counter()
         self.queue.add(PASS)
 
+    def _changed(self, obj: Pod | Node) -> None:
+        self.is_due = True
+
+    def _node_changed(self, old: Node, new: Node) -> None:
+        """Look again unless the change is no more than a heartbeat."""
+        if is_ready(old) != is_ready(new) or old.spec.taints != new.spec.taints:
+            self.is_due = True
+
     async def reconcile(self, key: Key) -> RequeueAfter:
+        if self.is_due:
+            self.is_due = False
+            await self._collect()
+            # A pod that could not be removed, and one whose node is missing, is looked at again.
+            self.is_due = self.is_due or bool(self._missing) or self._has_collected
+        return RequeueAfter(PASS_SECONDS)
+
+    async def _collect(self) -> None:
+        self._has_collected = False
         now, pods = clock.now(), self._pods.values()
         nodes = {node.metadata.name or "": node for node in self._nodes.values()}
         for pod in surplus(pods, self._terminated_max):
@@ -123,7 +146,6 @@ class PodGCController(Controller):
         await self._remove_orphans(pods, nodes, now)
         for pod in never_bound(pods):
             await self._remove(pod, failed(pod), "unscheduled")
-        return RequeueAfter(PASS_SECONDS)
 
     async def _remove_orphans(self, pods: tuple[Pod, ...], nodes: Mapping[str, Node], now: datetime) -> None:
         missing = missing_nodes(pods, nodes, self._missing, now)
@@ -149,6 +171,7 @@ class PodGCController(Controller):
         """One pod that cannot be removed must not keep the others: the next pass tries it again."""
         labels = (pod.metadata.namespace or "", reason)
         self._deletions[labels] += 1
+        self._has_collected = True
         try:
             await end_pod(self.client, pod, wanted, grace_seconds=0)
         except (ApiError, Unreachable) as error:

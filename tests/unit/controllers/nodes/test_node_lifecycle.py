@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import AsyncIterator
 
 import pytest
+from msgspec import structs
 
+from podling import clock
 from podling.api.coordination_v1 import Lease, LeaseSpec
 from podling.api.core_v1 import Node, Pod
 from podling.api.meta_v1 import ObjectMeta
@@ -75,8 +78,6 @@ async def test_old_labels_follow_operating_system_and_architecture(cluster: Cont
 
 
 async def test_a_lease_alone_keeps_a_node_alive(cluster: ControlPlane) -> None:
-    from podling import clock
-
     await add_node(cluster.client, "n1")
     lease = Lease(metadata=ObjectMeta(name="n1", namespace="kube-node-lease"))
     lease = await cluster.client.create(lease)
@@ -86,6 +87,30 @@ async def test_a_lease_alone_keeps_a_node_alive(cluster: ControlPlane) -> None:
         patch = {"spec": {"renewTime": spec.renew_time.strftime("%Y-%m-%dT%H:%M:%S.%fZ")}}  # type: ignore[union-attr]
         await cluster.client.patch(Lease, "n1", patch, "kube-node-lease")
     assert await ready(cluster.client, "n1") == "True"
+
+
+@pytest.mark.parametrize("renewals", [1, 4, 9])
+@pytest.mark.parametrize("apart", [3.0, 9.7, 26.0])
+async def test_node_falls_silent_a_grace_period_after_the_look_that_saw_its_last_renewal(
+    cluster: ControlPlane, renewals: int, apart: float
+) -> None:
+    """Looks follow each 5 s; healthy nodes are not looked at each time, which changes nothing."""
+    began = clock.now()
+    await add_node(cluster.client, "n1")
+    lease = await cluster.client.create(Lease(metadata=ObjectMeta(name="n1", namespace="kube-node-lease")))
+    for _ in range(renewals):
+        await cluster.advance(seconds=apart)
+        spec = LeaseSpec(renew_time=clock.now())
+        lease = await cluster.client.update(structs.replace(lease, spec=spec))
+    last = (clock.now() - began).total_seconds()
+    await cluster.advance(seconds=120)
+    found = find((await cluster.client.get(Node, "n1")).status.conditions, "Ready")
+    assert found is not None
+    assert found.last_transition_time is not None
+    assert (found.status, (found.last_transition_time - began).total_seconds()) == (
+        "Unknown",
+        math.ceil(last / 5) * 5 + 55,
+    )
 
 
 async def test_its_pods_are_marked_not_ready(cluster: ControlPlane) -> None:

@@ -16,7 +16,7 @@ from podling.controllers.options import ControllerOptions
 from podling.machinery.conditions import find
 from podling.sim.loop import EPOCH
 from podling.testing import ControlPlane
-from tests.support.control_loops import add_node, pod, running, set_phase
+from tests.support.control_loops import add_node, heartbeat, pod, running, set_phase
 from tests.support.counts import samples
 
 
@@ -168,3 +168,19 @@ async def test_orphan_that_has_ended_keeps_its_status(cluster: ControlPlane) -> 
         assert find(done.status.conditions, "DisruptionTarget") is None
         assert samples([manager], "pod_gc_collector_force_delete_pods_total")["default", "orphaned"] >= 1
         assert samples([manager], "pod_gc_collector_force_delete_pod_errors_total") == {}
+
+
+async def test_pass_over_an_unchanged_cluster_looks_at_no_pod(cluster: ControlPlane) -> None:
+    async with running(cluster.client, PodGCController) as manager:
+        await add_node(cluster.client, "n1")
+        await cluster.client.create(pod("fine", node="n1"))
+        await cluster.advance(minutes=2)
+        (found,) = manager.controllers
+        assert isinstance(found, PodGCController)
+        assert not found.is_due
+        await heartbeat(cluster.client, "n1")
+        await cluster.advance(seconds=1)
+        assert not found.is_due, "a heartbeat changes nothing for pods"
+        await cluster.client.delete(Node, "n1")
+        await cluster.advance(minutes=3)
+        assert await names(cluster) == []
