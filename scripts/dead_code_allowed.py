@@ -83,5 +83,7 @@ volume_claim_name
 compatible_replicas
 compatible_ready_replicas
 volume_claims
+number_misscheduled
+number_unavailable
 KruiseExtension  # extensions/loading.py names it
 SnapshotExtension

@@ -24,11 +24,13 @@ class KruiseExtension(Extension):
 
     def definitions(self) -> Sequence[CustomResourceDefinition]:
         from podling_kruise.cloneset.definition import definition as clone_sets
+        from podling_kruise.daemonset.definition import definition as daemon_sets
         from podling_kruise.sidecarset.definition import definition as sidecar_sets
         from podling_kruise.statefulset.definition import definition as stateful_sets
 
         return (
             clone_sets(),
+            daemon_sets(),
             sidecar_sets(),
             stateful_sets(),
         )
@@ -36,6 +38,8 @@ class KruiseExtension(Extension):
     def converters(self) -> Mapping[str, Converter]:
         from podling_kruise.cloneset.conversion import convert as convert_clone_set
         from podling_kruise.cloneset.definition import NAME as CLONE_SETS
+        from podling_kruise.daemonset.conversion import convert as convert_daemon_set
+        from podling_kruise.daemonset.definition import NAME as DAEMON_SETS
         from podling_kruise.sidecarset.conversion import convert as convert_sidecar_set
         from podling_kruise.sidecarset.definition import NAME as SIDECAR_SETS
         from podling_kruise.statefulset.conversion import convert as convert_stateful_set
@@ -43,6 +47,7 @@ class KruiseExtension(Extension):
 
         return {
             CLONE_SETS: convert_clone_set,
+            DAEMON_SETS: convert_daemon_set,
             SIDECAR_SETS: convert_sidecar_set,
             STATEFUL_SETS: convert_stateful_set,
         }
@@ -54,6 +59,7 @@ class KruiseExtension(Extension):
 
     def admission_plugins(self) -> Sequence[Plugin]:
         from podling_kruise.cloneset.admission import CloneSetAdmission
+        from podling_kruise.daemonset.admission import DaemonSetAdmission
         from podling_kruise.deletion_protection import DeletionProtection
         from podling_kruise.sidecarset.admission import SidecarSetAdmission
         from podling_kruise.sidecarset.pod_injection import SidecarInjection
@@ -61,6 +67,7 @@ class KruiseExtension(Extension):
 
         return (
             CloneSetAdmission(self.features),
+            DaemonSetAdmission(self.features),
             StatefulSetAdmission(self.features),
             SidecarSetAdmission(self.features),
             SidecarInjection(self.features),
@@ -69,11 +76,13 @@ class KruiseExtension(Extension):
 
     def controllers(self) -> Mapping[str, ControllerFactory]:
         from podling_kruise.cloneset.controller import CloneSetController
+        from podling_kruise.daemonset.controller import AdvancedDaemonSetController
         from podling_kruise.sidecarset.controller import SidecarSetController
         from podling_kruise.statefulset.controller import AdvancedStatefulSetController
 
         return {
             CloneSetController.name: partial(CloneSetController, gates=self.features),
+            AdvancedDaemonSetController.name: partial(AdvancedDaemonSetController, gates=self.features),
             SidecarSetController.name: SidecarSetController,
             AdvancedStatefulSetController.name: partial(AdvancedStatefulSetController, gates=self.features),
         }

@@ -41,6 +41,10 @@ PARALLEL = 50
 """Pods that are written at the same time, so that writes share commits of the store."""
 
 
+class NotInPlace(Exception):
+    """A pod that must be updated in place, but cannot be."""
+
+
 class Looked(Struct, frozen=True):
     """The outcome of a look at a pod: whether its state changed, and the time after which to look again."""
 

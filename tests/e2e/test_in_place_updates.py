@@ -18,6 +18,7 @@ from podling.machinery.encoding import codec
 from podling.machinery.pods import is_ready
 from podling.testing import running
 from podling_kruise.cloneset.types import CloneSet
+from podling_kruise.daemonset.types import DaemonSet
 from podling_kruise.extension import KruiseExtension
 from podling_kruise.statefulset.types import StatefulSet
 from tests.support import oci_node
@@ -62,6 +63,11 @@ def clone_set(image: str) -> CloneSet:
 
 def sets(image: str) -> list[dict[str, Any]]:
     """Return a workload of one pod of each other kind, named after the pods' label."""
+    agents = {
+        "selector": {"matchLabels": {"app": "agent"}},
+        "template": template_of(image, "agent", tolerations=[{"operator": "Exists"}]),
+        "updateStrategy": {"type": "InPlaceIfPossible"},
+    }
     template = template_of(image, "db")
     selector = {"matchLabels": {"app": "db"}}
     spec = {
@@ -70,7 +76,7 @@ def sets(image: str) -> list[dict[str, Any]]:
         "template": template,
         "updateStrategy": {"type": "InPlaceOnly"},
     }
-    return [named("StatefulSet", "db", spec)]
+    return [named("StatefulSet", "db", spec), named("DaemonSet", "agent", agents)]
 
 
 def named(kind: str, name: str, spec: dict[str, Any]) -> dict[str, Any]:
@@ -144,7 +150,7 @@ async def test_image_changes_while_everything_else_of_the_pod_stays(tmp_path: Pa
 
 
 async def test_images_of_sets_change_in_the_living_pods(tmp_path: Path) -> None:
-    kinds = {"StatefulSet": StatefulSet}
+    kinds: dict[str, type[Any]] = {"StatefulSet": StatefulSet, "DaemonSet": DaemonSet}
     async with kruise_node(tmp_path) as node:
         client = TypedClient(node.client)
         for plain in sets(FIRST):

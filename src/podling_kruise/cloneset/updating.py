@@ -32,11 +32,7 @@ from podling_kruise.lifecycle import (
 )
 from podling_kruise.names import REVISION_HASH, TEMPLATE_HASH, UPDATE_GRACE
 from podling_kruise.pod_writes import PodWrites
-from podling_kruise.update_steps import UpdateSteps, in_groups
-
-
-class NotInPlace(Exception):
-    """A pod that must be updated in place, but cannot be."""
+from podling_kruise.update_steps import NotInPlace, UpdateSteps, in_groups
 
 
 class Outcome(Struct, frozen=True):

@@ -34,11 +34,7 @@ from podling_kruise.policies import IN_PLACE, ONLY
 from podling_kruise.statefulset.status_rules import FAILED_CREATE, FAILED_UPDATE
 from podling_kruise.statefulset.types import StatefulSet
 from podling_kruise.statefulset.update_plan import AdvancedView, next_updates, prepared, released
-from podling_kruise.update_steps import UpdateSteps, in_groups
-
-
-class NotInPlace(Exception):
-    """A pod that must be updated in place, but cannot be."""
+from podling_kruise.update_steps import NotInPlace, UpdateSteps, in_groups
 
 
 class Refreshed(Struct, frozen=True):

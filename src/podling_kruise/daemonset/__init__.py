@@ -1,0 +1,4 @@
+"""Advanced DaemonSets: the kind, its admission, and its controller.
+
+Upstream: ``pkg/controller/daemonset``.
+"""
