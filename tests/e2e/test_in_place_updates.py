@@ -20,11 +20,14 @@ from podling.testing import running
 from podling_kruise.cloneset.types import CloneSet
 from podling_kruise.daemonset.types import DaemonSet
 from podling_kruise.extension import KruiseExtension
+from podling_kruise.sidecarset.types import SidecarSet
 from podling_kruise.statefulset.types import StatefulSet
 from tests.support import oci_node
 from tests.support.clone_sets import gate, manifest
 from tests.support.images import busybox_archive
 from tests.support.real_kubelet import NODE, RealNode, real_node
+from tests.support.sidecar_sets import images, sidecar_set
+from tests.support.sidecar_sets import pod as new_pod
 
 pytestmark = [
     pytest.mark.e2e,
@@ -168,3 +171,53 @@ async def test_images_of_sets_change_in_the_living_pods(tmp_path: Path) -> None:
             assert new["main"].image_id != old["main"].image_id
             assert new["beside"].container_id == old["beside"].container_id
             assert (await node.exec(other, "main", "sh", "-c", "echo $TAG")).out == f"{SECOND}\n"
+
+
+EMPTY = "podling.test/empty:1"
+COLD_AND_HOT = {"agent": FIRST, "mesh-1": FIRST, "mesh-2": EMPTY, "main": FIRST}
+
+
+def sidecars(image: str) -> SidecarSet:
+    """Return a SidecarSet with a container for cold upgrades, and one for hot upgrades."""
+    hot = {"upgradeType": "HotUpgrade", "hotUpgradeEmptyImage": EMPTY}
+    common = {"image": image, "command": list(oci_node.SLEEP), "imagePullPolicy": "Never"}
+    containers = [{"name": "agent", **common}, {"name": "mesh", **common, "upgradeStrategy": hot}]
+    return codec.from_plain(sidecar_set(containers=containers), SidecarSet)
+
+
+async def pod_with(node: RealNode, wanted: dict[str, str]) -> Pod:
+    """Wait until the pod is Ready with these images, in its spec and in its status; return it."""
+    async with asyncio.timeout(DEADLINE_SECONDS):
+        while True:
+            pod = await node.client.get(Pod, "web", "default")
+            shown = {name: status.image for name, status in statuses(pod).items()}
+            if is_ready(pod) and images(pod) == shown == wanted:
+                return pod
+            await clock.sleep(0.05)
+
+
+async def test_sidecars_change_cold_and_hot_while_the_pod_lives(tmp_path: Path) -> None:
+    async with kruise_node(tmp_path) as node:
+        await node.machine.runtime.images.load(busybox_archive(tmp_path / "image.tar", EMPTY))
+        client = TypedClient(node.client)
+        await client.create(sidecars(FIRST))
+        main = {"name": "main", "image": FIRST, "command": list(oci_node.SLEEP), "imagePullPolicy": "Never"}
+        await client.create(new_pod(node=NODE, containers=[main], automountServiceAccountToken=False))
+        before = await pod_with(node, COLD_AND_HOT)
+
+        changed = codec.to_plain(sidecars(SECOND))["spec"]["containers"]
+        await client.patch(SidecarSet, "sidecars", {"spec": {"containers": changed}})
+        wanted = {"agent": SECOND, "mesh-1": EMPTY, "mesh-2": SECOND, "main": FIRST}
+        after = await pod_with(node, wanted)
+
+        assert (after.metadata.uid, after.status.pod_ip) == (before.metadata.uid, before.status.pod_ip)
+        old, new = statuses(before), statuses(after)
+        assert {name: status.restart_count for name, status in new.items()} == {
+            "agent": 1,
+            "mesh-1": 1,
+            "mesh-2": 1,
+            "main": 0,
+        }
+        assert new["main"].container_id == old["main"].container_id
+        assert (await node.exec(after, "agent", "sh", "-c", "echo $TAG")).out == f"{SECOND}\n"
+        assert (await node.exec(after, "mesh-2", "sh", "-c", "echo $TAG")).out == f"{SECOND}\n"
