@@ -1,4 +1,4 @@
-"""OpenKruise's in-place updates: beside new pods on real containers, and of a thousand simulated pods."""
+"""OpenKruise's in-place updates, on real containers and of a thousand simulated pods, and injections."""
 
 from __future__ import annotations
 
@@ -18,8 +18,10 @@ from podling.client.http import HttpClient
 from podling.machinery.encoding import codec
 from podling.machinery.pods import is_ready
 from podling_kruise.cloneset.types import CloneSet
+from podling_kruise.sidecarset.types import SidecarSet
 
 UPDATES = 20
+INJECTIONS = 5000
 PODS = 1000
 SERVE = "trap 'exit 0' TERM; sleep infinity & wait"
 """The command of a container that runs until SIGTERM and ends at once."""
@@ -32,6 +34,8 @@ def main() -> None:
         figures = asyncio.run(measure_containers(running))
     with cluster("--runtime", "sim", "--nodes", "10", "--with", "kruise") as running:
         figures += asyncio.run(measure_simulated(running))
+    with cluster("--runtime", "sim", "--nodes", "1", "--with", "kruise") as running:
+        figures += asyncio.run(measure_injections(running))
     show(figures)
 
 
@@ -91,6 +95,53 @@ async def measure_simulated(running: BenchCluster) -> list[Figure]:
     finally:
         await client.close()
     return [Figure(f"CloneSet of {PODS} simulated pods updated in place", seconds, "s", goal=10)]
+
+
+async def measure_injections(running: BenchCluster) -> list[Figure]:
+    """Return the time of creating a pod with an injected sidecar beside that of one without, in turns."""
+    client = HttpClient.from_kubeconfig(running.kubeconfig)
+    taken: dict[str, list[float]] = {"plain": [], "injected": []}
+    try:
+        await client.create(sidecar_set())
+        for number in range(INJECTIONS):
+            for app, found in taken.items():
+                pod = gated_pod(f"{app}-{number}", app)
+                start = time.perf_counter()
+                await client.create(pod)
+                found.append(time.perf_counter() - start)
+    finally:
+        await client.close()
+    plain, injected = (statistics.median(found) * 1e3 for found in taken.values())
+    return [
+        Figure(f"pod created with a sidecar, p50 of {INJECTIONS}", injected, "ms", plain, "without", 1.15)
+    ]
+
+
+def sidecar_set() -> Any:
+    """Return a SidecarSet with one container and a volume."""
+    container = {"name": "agent", "image": TAGS[0], "volumeMounts": [{"name": "logs", "mountPath": "/logs"}]}
+    spec = {
+        "selector": {"matchLabels": {"app": "injected"}},
+        "containers": [container],
+        "volumes": [{"name": "logs", "emptyDir": {}}],
+    }
+    plain = {
+        "apiVersion": "apps.kruise.io/v1beta1",
+        "kind": "SidecarSet",
+        "metadata": {"name": "agent"},
+        "spec": spec,
+    }
+    return codec.from_plain(plain, SidecarSet.custom_resource.type)
+
+
+def gated_pod(name: str, app: str) -> Pod:
+    """Return a pod that no scheduler takes, so that nothing but its creation is measured."""
+    spec = {
+        "containers": [{"name": "main", "image": TAGS[0]}],
+        "schedulingGates": [{"name": "bench.test/hold"}],
+    }
+    metadata = {"name": name, "namespace": "default", "labels": {"app": app}}
+    return codec.from_plain({"metadata": metadata, "spec": spec}, Pod)
 
 
 def clone_set(name: str, replicas: int, image: str, policy: str, sidecars: int = 0) -> Any:
