@@ -78,6 +78,7 @@ update_images
 updated_ready_pods
 sidecar_set_name
 sidecar_list
+last_probe_time
 volume_claim_update_strategy
 volume_claim_name
 compatible_replicas

@@ -23,6 +23,7 @@ class KruiseExtension(Extension):
     feature_gates: ClassVar[Mapping[str, bool]] = FEATURE_GATES
 
     def definitions(self) -> Sequence[CustomResourceDefinition]:
+        from podling_kruise.broadcastjob.definition import definition as broadcast_jobs
         from podling_kruise.cloneset.definition import definition as clone_sets
         from podling_kruise.daemonset.definition import definition as daemon_sets
         from podling_kruise.sidecarset.definition import definition as sidecar_sets
@@ -33,6 +34,7 @@ class KruiseExtension(Extension):
             daemon_sets(),
             sidecar_sets(),
             stateful_sets(),
+            broadcast_jobs(),
         )
 
     def converters(self) -> Mapping[str, Converter]:
@@ -58,6 +60,7 @@ class KruiseExtension(Extension):
         return (system_namespace(), *roles())
 
     def admission_plugins(self) -> Sequence[Plugin]:
+        from podling_kruise.broadcastjob.admission import BroadcastJobAdmission
         from podling_kruise.cloneset.admission import CloneSetAdmission
         from podling_kruise.daemonset.admission import DaemonSetAdmission
         from podling_kruise.deletion_protection import DeletionProtection
@@ -71,10 +74,12 @@ class KruiseExtension(Extension):
             StatefulSetAdmission(self.features),
             SidecarSetAdmission(self.features),
             SidecarInjection(self.features),
+            BroadcastJobAdmission(self.features),
             DeletionProtection(self.features),
         )
 
     def controllers(self) -> Mapping[str, ControllerFactory]:
+        from podling_kruise.broadcastjob.controller import BroadcastJobController
         from podling_kruise.cloneset.controller import CloneSetController
         from podling_kruise.daemonset.controller import AdvancedDaemonSetController
         from podling_kruise.sidecarset.controller import SidecarSetController
@@ -84,5 +89,6 @@ class KruiseExtension(Extension):
             CloneSetController.name: partial(CloneSetController, gates=self.features),
             AdvancedDaemonSetController.name: partial(AdvancedDaemonSetController, gates=self.features),
             SidecarSetController.name: SidecarSetController,
+            BroadcastJobController.name: BroadcastJobController,
             AdvancedStatefulSetController.name: partial(AdvancedStatefulSetController, gates=self.features),
         }

@@ -9,7 +9,7 @@ from podling_kruise.names import GROUP, SYSTEM_NAMESPACE
 
 READ = ("get", "list", "watch")
 WRITE = ("create", "delete", "deletecollection", "patch", "update")
-RESOURCES = ("clonesets", "daemonsets", "statefulsets")
+RESOURCES = ("clonesets", "daemonsets", "statefulsets", "broadcastjobs")
 CLUSTER_RESOURCES = ("sidecarsets",)
 """Kinds that change pods of all namespaces: only administrators of the cluster write them."""
 

@@ -105,18 +105,23 @@ def daemon_spec(spec: PodSpec) -> PodSpec:
 def pod_for(daemon_set: DaemonOwner, node: str, revision_hash: str) -> Pod:
     """Return the pod for one node: only its name decides where the scheduler puts it."""
     pod = pod_from_template(daemon_set.spec.template, daemon_set)
-    requirement = NodeSelectorRequirement(key=NODE_NAME_FIELD, operator="In", values=(node,))
-    terms = (NodeSelectorTerm(match_fields=(requirement,)),)
-    affinity = pod.spec.affinity or Affinity()
-    placed = structs.replace(
-        affinity.node_affinity or NodeAffinity(),
-        required_during_scheduling_ignored_during_execution=NodeSelector(node_selector_terms=terms),
-    )
-    spec = structs.replace(daemon_spec(pod.spec), affinity=structs.replace(affinity, node_affinity=placed))
+    spec = placed_on(daemon_spec(pod.spec), node)
     labels = {**pod.metadata.labels, REVISION_LABEL: revision_hash}
     if (generation := daemon_set.metadata.annotations.get(TEMPLATE_GENERATION)) is not None:
         labels[GENERATION_LABEL] = generation
     return structs.replace(pod, spec=spec, metadata=structs.replace(pod.metadata, labels=labels))
+
+
+def placed_on(spec: PodSpec, node: str) -> PodSpec:
+    """Return the spec with a required affinity to one node in place of that to others."""
+    requirement = NodeSelectorRequirement(key=NODE_NAME_FIELD, operator="In", values=(node,))
+    terms = (NodeSelectorTerm(match_fields=(requirement,)),)
+    affinity = spec.affinity or Affinity()
+    placed = structs.replace(
+        affinity.node_affinity or NodeAffinity(),
+        required_during_scheduling_ignored_during_execution=NodeSelector(node_selector_terms=terms),
+    )
+    return structs.replace(spec, affinity=structs.replace(affinity, node_affinity=placed))
 
 
 def node_of(pod: Pod) -> str:
@@ -143,19 +148,21 @@ def belongs(daemon_set: DaemonOwner, node: Node) -> Belongs:
     spec = daemon_spec(daemon_set.spec.template.spec)
     if spec.node_name and spec.node_name != node.metadata.name:
         return Belongs(False, False)
-    if not _selects(spec, node):
+    if not selects(spec, node):
         return Belongs(False, False)
-    if _tolerates(spec, node.spec.taints, (taints.NO_SCHEDULE, taints.NO_EXECUTE)):
+    if tolerates(spec, node.spec.taints, (taints.NO_SCHEDULE, taints.NO_EXECUTE)):
         return Belongs(True, True)
-    return Belongs(False, _tolerates(spec, node.spec.taints, (taints.NO_EXECUTE,)))
+    return Belongs(False, tolerates(spec, node.spec.taints, (taints.NO_EXECUTE,)))
 
 
-def _tolerates(spec: PodSpec, present: Sequence[Taint], effects: tuple[str, ...]) -> bool:
+def tolerates(spec: PodSpec, present: Sequence[Taint], effects: tuple[str, ...]) -> bool:
+    """Return whether a pod tolerates all of these taints that have one of the effects."""
     relevant = [taint for taint in present if taint.effect in effects]
     return taints.matching_tolerations(relevant, spec.tolerations) is not None
 
 
-def _selects(spec: PodSpec, node: Node) -> bool:
+def selects(spec: PodSpec, node: Node) -> bool:
+    """Return whether the node has what a pod's node selector and required affinity name."""
     if not spec.node_selector.items() <= node.metadata.labels.items():
         return False
     affinity = spec.affinity.node_affinity if spec.affinity else None

@@ -1,0 +1,1 @@
+"""BroadcastJobs: a pod on every node that fits, until all have ended."""
