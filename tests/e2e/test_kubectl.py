@@ -54,6 +54,7 @@ def test_explain_shows_fields(cluster: RealCluster) -> None:
     policies = cluster.kubectl("explain", "pod.spec.restartPolicy")
     assert "FIELD: restartPolicy <string>" in policies
     assert "Always, OnFailure, Never" in " ".join(policies.split())
+    assert 'Possible enum values: - `"Always"` - `"Never"` - `"OnFailure"`' in " ".join(policies.split())
     assert "FIELD: replicas <integer>" in cluster.kubectl("explain", "deployment.spec.replicas")
 
 

@@ -9,7 +9,7 @@ built at the first request and kept: the API never changes while it runs.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -19,7 +19,7 @@ from podling.api import meta_v1
 from podling.machinery import scheme, served
 from podling.machinery.encoding import shapes
 from podling.machinery.encoding.shapes import Kind, Shape, fields_of
-from podling.machinery.openapi import openapi_paths
+from podling.machinery.openapi import openapi_enums, openapi_paths
 
 RELEASE = "v1.36.0"
 TITLE = "Kubernetes"
@@ -31,7 +31,7 @@ MICRO_TIME = f"{META}.MicroTime"
 V3_REFERENCE = "#/components/schemas/"
 V2_REFERENCE = "#/definitions/"
 
-_MADE_BY = (__name__, openapi_paths.__name__, served.__name__, shapes.__name__)
+_MADE_BY = (__name__, openapi_enums.__name__, openapi_paths.__name__, served.__name__, shapes.__name__)
 """The modules whose code decides what a document says, beside the types."""
 
 _V3_SCALARS: dict[str, dict[str, Any]] = {
@@ -100,8 +100,9 @@ class Schemas:
         if texts.get(""):
             schema["description"] = texts[""]
         schema["type"] = "object"
+        values = openapi_enums.enums().get(name, {})
         if properties := {
-            field: self._property(shape, texts.get(field, ""), struct)
+            field: self._property(shape, texts.get(field, ""), struct, values.get(field, ()))
             for field, shape in fields_of(struct).items()
         }:
             schema["properties"] = properties
@@ -113,11 +114,16 @@ class Schemas:
             schema["x-kubernetes-group-version-kind"] = [openapi_paths.kind_mark(*kind)]
         return schema
 
-    def _property(self, shape: Shape, description: str, owner: type[Any]) -> dict[str, Any]:
+    def _property(
+        self, shape: Shape, description: str, owner: type[Any], values: Sequence[str] = ()
+    ) -> dict[str, Any]:
         schema = self._value(shape, owner)
         if "$ref" in schema and self.version == 3:
             # In OpenAPI 3.0 nothing may stand beside a reference, so it is wrapped.
             schema = {"allOf": [schema]}
+        if values:
+            description += openapi_enums.enum_text(values)
+            schema = {**schema, "enum": list(values)}
         if description:
             schema = {"description": description, **schema}
         schema.update(_merge_marks(shape))

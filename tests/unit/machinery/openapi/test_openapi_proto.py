@@ -25,6 +25,8 @@ def schema(data: bytes) -> dict[str, Any]:
     }
     if 19 in message:
         found["required"] = [str(each, "utf-8") for each in message[19]]
+    if 20 in message:
+        found["enum"] = [json.loads(text(fields(each), 2)) for each in message[20]]
     if 21 in message:
         found["additionalProperties"] = schema(fields(message[21][0])[1][0])
     if 22 in message:
@@ -34,7 +36,7 @@ def schema(data: bytes) -> dict[str, Any]:
     if 25 in message:
         properties = pairs(fields(message[25][0]), 1)
         found["properties"] = {name: schema(value) for name, value in properties.items()}
-    assert message.keys() <= {1, 2, 4, 19, 21, 22, 23, 25, 31}
+    assert message.keys() <= {1, 2, 4, 19, 20, 21, 22, 23, 25, 31}
     return found | extensions(message, 31)
 
 
