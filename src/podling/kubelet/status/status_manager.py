@@ -151,9 +151,11 @@ class StatusManager:
         self._entries.clear()
 
     def _start_writing(self, entry: _Entry, *, urgent: bool = True) -> None:
+        if not self._work_left(entry):
+            return
         if urgent:
             entry.urgent.set()
-        if entry.task is None and self._work_left(entry):
+        if entry.task is None:
             metadata = entry.pod.metadata
             work, name = partial(self._write, entry), f"{metadata.namespace}/{metadata.name}"
             entry.task = self._supervisor.keep_running("kubelet/status", work, name)
