@@ -31,7 +31,19 @@ class PodWrites:
         marks: bool = False,
         hook: LifecycleHook | None = None,
     ) -> bool:
-        """Bring a pod into a lifecycle state. Return whether it was in another one.
+        """Bring a pod into a lifecycle state. Return whether it was in another one; see ``move``."""
+        return await self.move(owner, pod, state, marks=marks, hook=hook) is not None
+
+    async def move(
+        self,
+        owner: ApiObject,
+        pod: Pod,
+        state: str,
+        *,
+        marks: bool = False,
+        hook: LifecycleHook | None = None,
+    ) -> Pod | None:
+        """Bring a pod into a lifecycle state. Return the pod as written; None if it was in that state.
 
         Args:
             marks: the hook makes the pod not ready, and ready again.
@@ -44,7 +56,7 @@ class PodWrites:
             if changed is not pod:
                 held = await self._client.update(changed, subresource="status")
         if state_of(pod) == state:
-            return False
+            return None
         patch = state_patch(state, now, hook)
         missing = [
             each
@@ -57,7 +69,7 @@ class PodWrites:
             patch["metadata"]["resourceVersion"] = held.metadata.resource_version
         written = await self._client.patch(Pod, metadata.name or "", patch, metadata.namespace)
         self._children.wrote(key_of(owner), written)
-        return True
+        return written
 
     async def choose_for_deletion(self, owner: ApiObject, pod: Pod) -> bool:
         """Mark a pod to be deleted by its workload. Return whether it was not marked before."""

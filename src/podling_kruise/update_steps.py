@@ -78,17 +78,23 @@ class UpdateSteps:
 
         Raises ``UnreadableRecord``, and what writing raises.
         """
-        looked = await self._in_place.refresh(pod, clock.now())
-        if looked.pod is not pod:
-            self._children.wrote(key_of(owner), looked.pod)
-        is_done = not unfinished(looked.pod)
-        state = refreshed_state(looked.pod, lifecycle, is_of_revision(looked.pod, update), is_done=is_done)
-        if not state:
-            return Looked(False, looked.seconds)
-        hook = lifecycle.in_place_update if lifecycle is not None else None
-        marks = hook is not None and hook.mark_pod_not_ready
-        changed = await self._writes.set_state(owner, looked.pod, state, marks=marks)
-        return Looked(changed, looked.seconds)
+        now = clock.now()
+        looked = await self._in_place.advance(pod, now)
+        held = looked.pod
+        if held is not pod:
+            self._children.wrote(key_of(owner), held)
+        is_done = not unfinished(held)
+        state = refreshed_state(held, lifecycle, is_of_revision(held, update), is_done=is_done)
+        moved: Pod | None = None
+        if state:
+            hook = lifecycle.in_place_update if lifecycle is not None else None
+            marks = hook is not None and hook.mark_pod_not_ready
+            moved = await self._writes.move(owner, held, state, marks=marks)
+        # The gate comes last: the kubelet answers it with a write, which must not meet another one.
+        opened = await self._in_place.finish(moved or held, now)
+        if opened is not (moved or held):
+            self._children.wrote(key_of(owner), opened)
+        return Looked(moved is not None, looked.seconds)
 
     def spec(
         self,

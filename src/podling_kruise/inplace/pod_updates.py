@@ -1,7 +1,8 @@
 """Writing the steps of in-place updates.
 
-Each step reads the pod as it is stored, and is tried again when another writer was faster. A controller that
-ends between two steps finds the pod's own record and its revision, and goes on from there.
+Each step is made from the pod as the informer shows it; if another writer was faster, again from the pod as
+stored. A controller that ends between two steps finds the pod's own record and its revision, and goes on from
+there.
 Upstream: ``inplace_update.go``.
 """
 
@@ -23,6 +24,7 @@ from podling_kruise.inplace.completion import (
     STARTED,
     closes_gate,
     has_condition,
+    unfinished,
     unfinished_containers,
     with_gate,
 )
@@ -68,27 +70,27 @@ class PodUpdates:
             change: what the workload changes of the pod with the same write.
         """
         if closes_gate(pod, spec):
-            await self._retried(pod, lambda held: self._write_condition(held, STARTED, now))
+            pod = await self._retried(pod, lambda held: self._write_condition(held, STARTED, now))
         return await self._retried(pod, lambda held: self._begin(held, spec, change, now))
 
-    async def refresh(self, pod: Pod, now: datetime) -> Refreshed:
-        """Bring a pod's update forward: end its grace period, begin its next batch, or open its gate.
+    async def advance(self, pod: Pod, now: datetime) -> Refreshed:
+        """Bring a pod's update forward: end its grace period, or begin its next batch.
 
         Raises ``UnreadableRecord``.
         """
         if pending_spec(pod) is not None:
             return await self._end_grace(pod, now)
         state = update_state(pod)
-        if state is not None:
-            if unfinished_containers(pod, state):
-                return Refreshed(pod)
-            if state.has_next_batch:
-                if waits_for(pod, state):
-                    return Refreshed(pod)
-                return Refreshed(await self._retried(pod, lambda held: self._next_batch(held, now)))
-        if not has_readiness_gate(pod) or has_condition(pod, DONE):
+        waits = state is None or not state.has_next_batch or unfinished_containers(pod, state)
+        if waits or state is None or waits_for(pod, state):
             return Refreshed(pod)
-        return Refreshed(await self._write_condition(pod, DONE, now))
+        return Refreshed(await self._retried(pod, lambda held: self._next_batch(held, now)))
+
+    async def finish(self, pod: Pod, now: datetime) -> Pod:
+        """Open the readiness gate of a pod whose update is done. Raises ``UnreadableRecord``."""
+        if not has_readiness_gate(pod) or has_condition(pod, DONE) or unfinished(pod):
+            return pod
+        return await self._retried(pod, lambda held: self._open(held, now))
 
     async def _begin(self, pod: Pod, spec: UpdateSpec, change: Change, now: datetime) -> Pod:
         state = UpdateState(
@@ -170,17 +172,20 @@ class PodUpdates:
     async def _write_condition(self, pod: Pod, condition: PodCondition, now: datetime) -> Pod:
         return await self._client.update(with_gate(pod, condition, now), subresource="status")
 
+    async def _open(self, pod: Pod, now: datetime) -> Pod:
+        return pod if unfinished(pod) else await self._write_condition(pod, DONE, now)
+
     async def _retried(self, pod: Pod, attempt: Callable[[Pod], Any]) -> Pod:
-        """Return what ``attempt`` makes of the pod as stored; read it anew when another writer was faster."""
+        """Return what ``attempt`` makes of the pod; read it anew when another writer was faster."""
         held = pod
         for left in range(TRIES - 1, -1, -1):
-            held = await self._client.get(Pod, pod.metadata.name or "", pod.metadata.namespace)
-            if held.metadata.uid != pod.metadata.uid:
-                return pod  # another pod of this name, which has events of its own
             try:
                 made: Pod = await attempt(held)
                 return made
             except ApiError as error:
                 if not is_conflict(error) or not left:
                     raise
+            held = await self._client.get(Pod, pod.metadata.name or "", pod.metadata.namespace)
+            if held.metadata.uid != pod.metadata.uid:
+                return pod  # another pod of this name, which has events of its own
         return held
