@@ -46,7 +46,7 @@ from podling.kubelet.pods.worker_state import (
 from podling.kubelet.reference_watches import VOLUMES
 from podling.kubelet.status.phase import TERMINAL_PHASES
 from podling.kubelet.status.status import Verdict, rejected_status
-from podling.kubelet.volumes.volume_manager import retry_seconds
+from podling.kubelet.volumes.volume_manager import retry_seconds, shows_metadata
 from podling.machinery.errors import ApiError
 from podling.machinery.pods import is_terminal
 from podling.runtime.failures import RuntimeFailure
@@ -356,7 +356,8 @@ class PodWorker:
         shown, self._shown = self._shown, (labels, annotations)
         at = self._refresh_at
         due = not self._has_refreshed or (at is not None and now >= at) or self._sources_changed
-        return due or not self.record.memory.volumes_ready or shown not in (None, self._shown)
+        changed = shown not in (None, self._shown) and shows_metadata(self.record.pod.spec)
+        return due or not self.record.memory.volumes_ready or changed
 
     def _schedule(self, wake_at: datetime | None, now: datetime) -> None:
         """Schedule the next pass without an event."""

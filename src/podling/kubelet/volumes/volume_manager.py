@@ -16,7 +16,7 @@ from functools import partial
 from pathlib import Path
 
 from podling import clock
-from podling.api.core_v1 import Container, Pod, Volume
+from podling.api.core_v1 import Container, Pod, PodSpec, Volume
 from podling.files.disk_images import release_image
 from podling.files.trees import remove_tree
 from podling.kubelet.blocking import blocking_for_pod
@@ -47,6 +47,15 @@ logger = logging.getLogger(__name__)
 
 RETRY_SECONDS_INITIAL = 0.5
 RETRY_SECONDS_MAX = 122.0
+
+
+def shows_metadata(spec: PodSpec) -> bool:
+    """Return whether a volume has the pod's labels or annotations, which change while it runs."""
+    return any(
+        volume.downward_api is not None
+        or (volume.projected is not None and any(each.downward_api for each in volume.projected.sources))
+        for volume in spec.volumes
+    )
 
 
 def retry_seconds(failures: int) -> float:

@@ -1,0 +1,163 @@
+"""Controllers or the kubelet killed at a call of theirs while a CloneSet is updated in place.
+
+Each life is played once undisturbed, which counts the calls, and then repeatedly with a kill at one of them.
+``PODLING_KILL_POINTS`` sets the number of calls of each life at which that happens (8; ``0``: every one).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import tempfile
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from podling import clock
+from podling.api.core_v1 import Pod
+from podling.controllers.base import ControllerFactory
+from podling.machinery.pods import is_ready
+from podling.runtime.base import ContainerState
+from podling.sim import loop
+from podling.testing import ControlPlane, memory_cluster, running
+from podling_kruise.extension import KruiseExtension
+from tests.support.clone_sets import Kruise, gate, manifest, template
+from tests.support.killed_kubelet import Line, OverLine, killed_node
+
+POINTS = int(os.environ.get("PODLING_KILL_POINTS", "8"))
+AWAY_SECONDS = 3.0
+PODS = 2
+ROLLING = {"podUpdatePolicy": "InPlaceOnly", "maxUnavailable": 1}
+
+Act = Callable[[Kruise], Awaitable[None]]
+
+
+async def forward(cluster: Kruise) -> None:
+    await cluster.patch("v1beta1", template=template("web:2"))
+
+
+async def forward_and_back(cluster: Kruise) -> None:
+    """Change the image back when the first pod has got the new one."""
+    stream = cluster.plane.client.watch(Pod, "default", resource_version="")
+    await forward(cluster)
+    async for event in stream:
+        if event.object.spec.containers[0].image == "web:2":
+            break
+    await cluster.patch("v1beta1", template=template("web:1"))
+
+
+LIVES: dict[str, tuple[Act, str]] = {"updated": (forward, "web:2"), "taken back": (forward_and_back, "web:1")}
+
+
+@asynccontextmanager
+async def controllers(plane: ControlPlane, line: Line) -> AsyncIterator[None]:
+    """Run OpenKruise's controllers on a line; others take over when it is cut."""
+    made = KruiseExtension().controllers().values()
+    cut: Any = OverLine(plane.client, line)
+    first = asyncio.create_task(_run(cut, made))
+
+    async def replace() -> None:
+        await line.was_cut.wait()
+        first.cancel()  # its end is not awaited: it would make calls, none of which goes through
+        await clock.sleep(AWAY_SECONDS)
+        await _run(plane.client, made)
+
+    replacing = asyncio.create_task(replace())
+    try:
+        yield
+    finally:
+        for task in (first, replacing):
+            task.cancel()
+        await asyncio.gather(first, replacing, return_exceptions=True)
+
+
+async def _run(client: Any, made: Iterable[ControllerFactory]) -> None:
+    async with running(client, *made):
+        await asyncio.Event().wait()
+
+
+async def play(victim: str, act: Act, image: str, line: Line, root: Path) -> None:
+    kubelet, others = (line, Line()) if victim == "kubelet" else (Line(), line)
+    async with (
+        memory_cluster(extensions=[KruiseExtension()]) as plane,
+        killed_node(plane, root, kubelet) as killed,
+        controllers(plane, others),
+    ):
+        cluster, problems = Kruise(plane, killed.node), list[str]()
+        watching = asyncio.create_task(watch_node(killed.node.runtime, problems))
+        replacing = asyncio.create_task(killed.replace_when_cut(AWAY_SECONDS))
+        await cluster.create(
+            manifest("v1beta1", replicas=PODS, updateStrategy={"rollingUpdate": ROLLING}, template=template())
+        )
+        await cluster.wait(20)
+        before = {pod.metadata.name: pod for pod in await cluster.pods()}
+        assert len(before) == PODS
+        line.counts = True
+        await act(cluster)
+        await cluster.wait(20)
+        line.counts = False
+        await cluster.wait(60)
+        for task in (watching, replacing):
+            task.cancel()
+        await asyncio.gather(watching, replacing, return_exceptions=True)
+        assert problems == []
+        await judge(cluster, before, image)
+
+
+async def watch_node(runtime: Any, problems: list[str]) -> None:
+    """Note containers that run twice at the same time."""
+    async for _ in runtime.events():
+        found = await runtime.list_containers()
+        living = Counter(
+            (each.sandbox_id, each.name) for each in found if each.state is ContainerState.RUNNING
+        )
+        problems += [f"{name} runs {number} times" for name, number in living.items() if number > 1]
+
+
+async def judge(cluster: Kruise, before: dict[str | None, Pod], image: str) -> None:
+    after = {pod.metadata.name: pod for pod in await cluster.pods()}
+    assert after.keys() == before.keys()
+    for name, pod in after.items():
+        old = before[name]
+        assert (pod.metadata.uid, pod.status.pod_ip) == (old.metadata.uid, old.status.pod_ip)
+        assert (pod.spec.containers[0].image, pod.status.container_statuses[0].image) == (image, image)
+        held = gate(pod)
+        assert held is not None
+        assert held.status == "True"
+        assert is_ready(pod)
+        # A container that was created and never ran counts as an attempt, as it does in Kubernetes.
+        assert pod.status.container_statuses[0].restart_count <= (2 if image == "web:2" else 3)
+    status = (await cluster.get()).status
+    assert (status.updated_ready_replicas, status.ready_replicas) == (PODS, PODS)
+
+
+def run(victim: str, act: Act, image: str, line: Line) -> int:
+    """Play a life on virtual time; return the number of the victim's calls."""
+    with tempfile.TemporaryDirectory() as directory:
+        loop.run(play(victim, act, image, line, Path(directory)))
+    return line.calls
+
+
+def points(calls: int) -> Iterator[tuple[int, bool]]:
+    """Yield where to kill: the call, and True for after it."""
+    every = [(at, after) for at in range(1, calls + 1) for after in (False, True)]
+    return iter(every[:: max(1, len(every) // POINTS) if POINTS else 1])
+
+
+@pytest.mark.parametrize("victim", ["controllers", "kubelet"])
+@pytest.mark.parametrize("name", LIVES)
+def test_update_ends_whichever_call_is_the_last_of_one_part(name: str, victim: str) -> None:
+    act, image = LIVES[name]
+    calls = run(victim, act, image, Line())
+    assert calls > 2 * PODS
+    failures = []
+    for at, after in points(calls):
+        try:
+            run(victim, act, image, Line(at, after=after))
+        except AssertionError as error:
+            failures.append(f"cut {'after' if after else 'before'} call {at} of {calls}: {error}")
+    assert not failures, "\n".join(failures)
