@@ -10,7 +10,7 @@ import asyncio
 import os
 import tempfile
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -118,7 +118,7 @@ async def watch_node(runtime: Any, problems: list[str]) -> None:
         problems += [f"{name} runs {number} times" for name, number in living.items() if number > 1]
 
 
-async def judge(cluster: Kruise, before: dict[str | None, Pod], image: str) -> None:
+async def judge(cluster: Kruise, before: Mapping[Any, Pod], image: str) -> None:
     after = {pod.metadata.name: pod for pod in await cluster.pods()}
     assert after.keys() == before.keys()
     for name, pod in after.items():
