@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from podling.apiserver.admission.base import Plugin
     from podling.apiserver.customresources.conversion import Converter
     from podling.controllers.base import ControllerFactory
+    from podling.extensions.explanations import Explainer
 
 
 class KruiseExtension(Extension):
@@ -92,3 +93,9 @@ class KruiseExtension(Extension):
             BroadcastJobController.name: BroadcastJobController,
             AdvancedStatefulSetController.name: partial(AdvancedStatefulSetController, gates=self.features),
         }
+
+    def explainers(self) -> Mapping[str, Explainer]:
+        from podling_kruise.cloneset.definition import NAME
+        from podling_kruise.cloneset.explain import explain
+
+        return {NAME: explain}

@@ -21,41 +21,10 @@ from podling.api.core_v1 import (
 )
 from podling.api.discovery_v1 import EndpointSlice
 from podling.cli.recorded_events import moment_of
+from podling.extensions.explanations import Explanation as Explanation
+from podling.extensions.explanations import Source as Source
 from podling.machinery.pods import condition
 from podling.machinery.tables import human_duration
-
-
-class Source(Struct, frozen=True, kw_only=True):
-    """One record that an answer rests on.
-
-    ``kind`` is ``event``, ``condition``, ``container``, ``status``, ``spec`` or ``connection``; ``name`` the
-    event's reason, the condition's type, the container or the field; ``detail`` what it says, in Kubernetes'
-    own words.
-    """
-
-    kind: str
-    name: str
-    detail: str = ""
-    count: int = 1
-    last: datetime | None = None
-
-
-class Explanation(Struct, frozen=True, kw_only=True):
-    """One finding: the place of the problem, the problem, its evidence, and the advice."""
-
-    healthy: bool = False
-    area: str
-    """``scheduler``, ``node``, ``sandbox``, ``volume``, ``image``, ``configuration``, ``runtime``, ``init``,
-    ``crash``, ``probe``, ``hook``, ``gate``, ``deletion``, ``end``, ``workload``, ``start``, ``service``,
-    ``policy``, ``dns``, ``autoscaler``, ``budget`` or ``none``."""
-    reason: str
-    """Kubernetes' own word for it (``ImagePullBackOff``, ``Unschedulable`` ...)."""
-    container: str = ""
-    text: str
-    """The problem, in whole sentences."""
-    advice: str = ""
-    """The advice, in whole sentences; it may end with a command."""
-    evidence: tuple[Source, ...] = ()
 
 
 class PartProblems(Struct, frozen=True):

@@ -62,13 +62,16 @@ async def why(
     return with_control_plane(await _workload(client, resource, name, namespace, parts), parts)
 
 
-def resource_named(kind: str) -> scheme.Resource:
-    """Return the resource that ``kind`` names in kubectl: ``po``, ``deploy.apps``. Raises ``NoAnswer``."""
+def resource_named(kind: str, others: Sequence[str] = ()) -> scheme.Resource:
+    """Return the resource that ``kind`` names in kubectl: ``po``, ``deploy.apps``.
+
+    Raises ``NoAnswer``, which names the known kinds; ``others`` are those of extensions.
+    """
     for resource in scheme.RESOURCES:
         names = (resource.plural, resource.singular, *resource.short_names)
         if kind.lower().partition(".")[0] in names and resource.kind in KINDS:
             return resource
-    known = ", ".join(name.lower() for name in KINDS)
+    known = ", ".join(name.lower() for name in (*KINDS, *others))
     raise NoAnswer(f'cannot explain a "{kind}"; there are: {known}')
 
 
@@ -82,10 +85,11 @@ async def _pod(client: Client, name: str, namespace: str, parts: PartProblems) -
         selector = f"involvedObject.name={name},involvedObject.kind=Pod"
         past = (await client.list(Event, namespace, field_selector=selector)).items
         raise NoAnswer(explain_absent(name, namespace, everywhere, past, clock.now())) from error
-    return await _explained(client, pod, parts)
+    return await explained(client, pod, parts)
 
 
-async def _explained(client: Client, pod: Pod, parts: PartProblems) -> Explanation:
+async def explained(client: Client, pod: Pod, parts: PartProblems) -> Explanation:
+    """Return the answer for a pod."""
     nodes: Sequence[Node] = (await client.list(Node)).items
     node = next((each for each in nodes if each.metadata.name == pod.spec.node_name), None)
     events = await events_of(client, pod)
@@ -102,7 +106,7 @@ async def _service(
     from podling.cli.services.queries import why_service
 
     async def of_pod(pod: Pod) -> Explanation:
-        return await _explained(client, pod, parts)
+        return await explained(client, pod, parts)
 
     async def of_workload(obj: Any) -> Explanation:
         return await _of_owner(client, obj, parts)
@@ -135,7 +139,7 @@ async def _budget(client: Client, name: str, namespace: str, parts: PartProblems
     selector = readable_selector(budget.spec.selector)
     pods = (await client.list(Pod, namespace)).items if selector is not None else ()
     chosen = [pod for pod in pods if selector is not None and selector.matches(pod.metadata.labels)]
-    answers = [(pod, await _explained(client, pod, parts)) for pod in chosen]
+    answers = [(pod, await explained(client, pod, parts)) for pod in chosen]
     return explain_budget(budget, answers, await events_of(client, budget))
 
 
@@ -165,7 +169,7 @@ async def _of_owner(client: Client, obj: Any, parts: PartProblems) -> Explanatio
             found = (await client.list(between.type, namespace)).items
             owners += [each for each in found if _owned(each, owners)]
     pods = [pod for pod in (await client.list(Pod, namespace)).items if _owned(pod, owners)]
-    answers = [(pod, await _explained(client, pod, parts)) for pod in pods]
+    answers = [(pod, await explained(client, pod, parts)) for pod in pods]
     events = sorted([event for owner in owners for event in await events_of(client, owner)], key=moment_of)
     return explain_workload(obj, answers, events)
 

@@ -6,6 +6,7 @@ import shutil
 import sys
 import textwrap
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 import click
 import msgspec
@@ -17,6 +18,9 @@ from podling.cli.evidence import Explanation, PartProblems, Source, time_since
 from podling.client.base import Unreachable
 from podling.cluster.directory import DataDirectory
 from podling.machinery.errors import ApiError
+
+if TYPE_CHECKING:
+    from podling.cli.extension_kinds import ExplainedKind
 
 UNHEALTHY = 1
 
@@ -42,12 +46,10 @@ def why(pod: str, directory: DataDirectory, namespace: str, output: str) -> None
     parts = _parts(directory, require_running(directory, NoAnswer))
     if parts.api:
         raise NoAnswer(f"the API server does not answer: {parts.api}")
-    from podling.cli.queries import resource_named
-
     kind, _, name = pod.rpartition("/")
-    kind = resource_named(kind or "pod").singular
+    kind, own = _kind(directory, kind or "pod")
     try:
-        explanation, now = in_cluster_time(directory, _ask(directory, kind, name, namespace, parts))
+        explanation, now = in_cluster_time(directory, _ask(directory, own or kind, name, namespace, parts))
     except (ApiError, Unreachable, OSError) as error:
         raise NoAnswer(str(error)) from error
     if output == "json":
@@ -97,8 +99,35 @@ def _parts(directory: DataDirectory, pid: int) -> PartProblems:
     return part_problems(found, {each.part.name: problem(each, now, wall) for each in found.parts})
 
 
+def _kind(directory: DataDirectory, text: str) -> tuple[str, ExplainedKind | None]:
+    """Return the name of the kind, and the kind if it is one of the cluster's extensions."""
+    from podling.cli.queries import resource_named
+
+    entries = directory.settings().extensions
+    if not entries:
+        return resource_named(text).singular, None
+    from podling.cli.extension_kinds import explained_kinds, kind_of
+    from podling.extensions.loading import UnknownExtension, extensions_of
+
+    try:
+        extensions = extensions_of(entries)
+    except UnknownExtension as error:
+        raise NoAnswer(str(error)) from error
+    own = kind_of(extensions, text) if "." in text else None  # deployments.apps is no kind of theirs
+    if own is not None:
+        return own.singular, own
+    try:
+        known = [each.names.kind for each in explained_kinds(extensions)]
+        return resource_named(text, known).singular, None
+    except NoAnswer:
+        own = kind_of(extensions, text)
+        if own is None:
+            raise
+        return own.singular, own
+
+
 async def _ask(
-    directory: DataDirectory, kind: str, name: str, namespace: str, parts: PartProblems
+    directory: DataDirectory, kind: str | ExplainedKind, name: str, namespace: str, parts: PartProblems
 ) -> Explanation:
     from podling.cli import queries
     from podling.client import kubeconfig
@@ -107,6 +136,10 @@ async def _ask(
     connection = kubeconfig.load(directory.kubeconfig)
     client = HttpClient.from_connection(connection)
     try:
-        return await queries.why(client, kind, name, namespace, parts, connection)
+        if isinstance(kind, str):
+            return await queries.why(client, kind, name, namespace, parts, connection)
+        from podling.cli.extension_kinds import why_extended
+
+        return await why_extended(client, kind, name, namespace, parts)
     finally:
         await client.close()

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from podling.apiserver.admission.base import Plugin
     from podling.apiserver.customresources.conversion import Converter
     from podling.controllers.base import ControllerFactory
+    from podling.extensions.explanations import Explainer
 
 
 class Extension:
@@ -58,4 +59,8 @@ class Extension:
 
         The control plane runs them beside its own; ``podling up --controllers`` takes their names, too.
         """
+        return {}
+
+    def explainers(self) -> Mapping[str, Explainer]:
+        """Return the functions that answer ``podling why``, by the names of definitions."""
         return {}
