@@ -65,6 +65,7 @@ class KruiseExtension(Extension):
         from podling_kruise.cloneset.admission import CloneSetAdmission
         from podling_kruise.daemonset.admission import DaemonSetAdmission
         from podling_kruise.deletion_protection import DeletionProtection
+        from podling_kruise.launchpriority.admission import LaunchPriorityAdmission
         from podling_kruise.sidecarset.admission import SidecarSetAdmission
         from podling_kruise.sidecarset.pod_injection import SidecarInjection
         from podling_kruise.statefulset.admission import StatefulSetAdmission
@@ -76,6 +77,7 @@ class KruiseExtension(Extension):
             SidecarSetAdmission(self.features),
             SidecarInjection(self.features),
             BroadcastJobAdmission(self.features),
+            LaunchPriorityAdmission(),
             DeletionProtection(self.features),
         )
 
@@ -83,12 +85,14 @@ class KruiseExtension(Extension):
         from podling_kruise.broadcastjob.controller import BroadcastJobController
         from podling_kruise.cloneset.controller import CloneSetController
         from podling_kruise.daemonset.controller import AdvancedDaemonSetController
+        from podling_kruise.launchpriority.controller import LaunchPriorityController
         from podling_kruise.sidecarset.controller import SidecarSetController
         from podling_kruise.statefulset.controller import AdvancedStatefulSetController
 
         return {
             CloneSetController.name: partial(CloneSetController, gates=self.features),
             AdvancedDaemonSetController.name: partial(AdvancedDaemonSetController, gates=self.features),
+            LaunchPriorityController.name: LaunchPriorityController,
             SidecarSetController.name: SidecarSetController,
             BroadcastJobController.name: BroadcastJobController,
             AdvancedStatefulSetController.name: partial(AdvancedStatefulSetController, gates=self.features),

@@ -34,6 +34,11 @@ UPDATE_STATE = "apps.kruise.io/inplace-update-state"
 UPDATE_GRACE = "apps.kruise.io/inplace-update-grace"
 RUNTIME_CONTAINERS_META = "apps.kruise.io/runtime-containers-meta"
 
+LAUNCH_PRIORITY = "apps.kruise.io/container-launch-priority"
+"""The annotation that makes a pod's containers start in the order of the list: ``Ordered``."""
+LAUNCH_COMPLETED = "apps.kruise.io/container-launch-priority-completed"
+LAUNCH_VARIABLE = "KRUISE_CONTAINER_PRIORITY"
+"""The environment variable with which users give a container its launch priority."""
 LAUNCH_BARRIER = "KRUISE_CONTAINER_BARRIER"
 """The environment variable whose key of a ConfigMap names a container's launch priority."""
 

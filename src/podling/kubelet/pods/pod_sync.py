@@ -310,7 +310,7 @@ class PodSync:
     ) -> None:
         """Start one container, or keep the reason why it could not be started."""
         pod, memory = current.pod, current.memory
-        now = clock.now()
+        now, used = clock.now(), memory.attempts.get(container.name)
         try:
             mounted = await _mounted(container, volumes)
             image = await image_task
@@ -323,6 +323,8 @@ class PodSync:
             node, calls = self._services.node(), self._calls((container,), current)
             await self._services.starter.start(sandbox.id, instance, node, services, calls)
         except StartFailure as failure:
+            if failure.reason == CONFIG_ERROR:
+                memory.set_attempt(container.name, used)  # nothing was created: it is no attempt
             self._note_failure(container, failure, current)
         else:
             self._services.metrics.started_containers[container_type(pod, container)] += 1

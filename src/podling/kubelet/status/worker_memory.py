@@ -63,6 +63,13 @@ class PodMemory:
         for container_id in [found for found in self.messages if found not in ids]:
             del self.messages[container_id]
 
+    def set_attempt(self, name: str, attempt: int | None) -> None:
+        """Set the highest attempt of a container; None if it has had none."""
+        if attempt is None:
+            self.attempts.pop(name, None)
+        else:
+            self.attempts[name] = attempt
+
     def next_attempt(self, pod: Pod, name: str, status: PodStatus, directories: Directories) -> int:
         """Return the number of the container's next attempt; it was never used before."""
         if name in self.attempts:

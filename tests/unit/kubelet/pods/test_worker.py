@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from podling.api.core_v1 import ConfigMap
+from podling.api.meta_v1 import ObjectMeta
 from podling.kubelet.status.status import Verdict
 from tests.support.kubelet_node import SimNode, pod
 
@@ -74,3 +76,16 @@ async def test_the_kubelet_itself_may_end_a_pod(node: SimNode) -> None:
     (status,) = found.status.container_statuses
     assert status.state.terminated is not None
     assert status.state.terminated.exit_code == 137
+
+
+async def test_container_that_waits_for_its_configuration_counts_no_restart(node: SimNode) -> None:
+    source = {"configMapKeyRef": {"name": "settings", "key": "mode"}}
+    app = {"name": "app", "image": "app:1", "env": [{"name": "MODE", "valueFrom": source}]}
+    await node.create(pod(containers=[app]))
+    await node.pass_time(60)
+    metadata = ObjectMeta(name="settings", namespace="default")
+    await node.client.create(ConfigMap(metadata=metadata, data={"mode": "fast"}))
+    await node.pass_time(30)
+    (status,) = (await node.get()).status.container_statuses
+    assert status.state.running is not None
+    assert status.restart_count == 0
