@@ -46,7 +46,7 @@ class Explanation(Struct, frozen=True, kw_only=True):
 
 
 class Question(Struct, frozen=True):
-    """What ``podling why`` asks: about which object, and the means for an answer.
+    """The object that ``podling why`` is asked about, and the means for an answer.
 
     Args:
         client: knows the extension's kinds.

@@ -1,4 +1,4 @@
-"""What ``podling why`` says of a CloneSet. Pure, but for the collecting of facts.
+"""Explanations of CloneSets for ``podling why``. Pure, but for the collecting of facts.
 
 The causes are checked in the order in which a CloneSet meets them: its pods are not let in, an update in
 place stands still, a lifecycle hook holds a pod, a pod has a problem of its own, the update is held back by

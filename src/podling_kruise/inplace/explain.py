@@ -1,4 +1,4 @@
-"""What ``podling why`` says of a pod whose update in place is not complete. Pure."""
+"""Explanations of pods whose update in place is not complete, for ``podling why``. Pure."""
 
 from __future__ import annotations
 

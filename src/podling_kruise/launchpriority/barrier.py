@@ -89,7 +89,7 @@ def needs_barrier(pod: Pod) -> bool:
 
 
 class BarrierStep(Struct, frozen=True):
-    """What is to be done now: the key to add, empty for none, and whether no key is missing after that."""
+    """The next change: the key to add, empty for none, and whether no key is missing after that."""
 
     key: str = ""
     is_last: bool = False

@@ -1,4 +1,4 @@
-"""What ``podling why`` says of CloneSets, from a cluster with OpenKruise on virtual time."""
+"""Explanations of CloneSets, in a cluster with OpenKruise on virtual time."""
 
 from __future__ import annotations
 

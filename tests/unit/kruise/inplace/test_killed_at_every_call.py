@@ -150,7 +150,7 @@ def points(calls: int) -> Iterator[tuple[int, bool]]:
 
 @pytest.mark.parametrize("victim", ["controllers", "kubelet"])
 @pytest.mark.parametrize("name", LIVES)
-def test_update_ends_whichever_call_is_the_last_of_one_part(name: str, victim: str) -> None:
+def test_update_survives_a_kill_at_any_call(name: str, victim: str) -> None:
     act, image = LIVES[name]
     calls = run(victim, act, image, Line())
     assert calls > 2 * PODS
