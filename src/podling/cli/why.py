@@ -20,7 +20,7 @@ from podling.cluster.directory import DataDirectory
 from podling.machinery.errors import ApiError
 
 if TYPE_CHECKING:
-    from podling.cli.extension_kinds import ExplainedKind
+    from podling.cli.workloads.extension_kinds import ExplainedKind
 
 UNHEALTHY = 1
 
@@ -106,7 +106,7 @@ def _kind(directory: DataDirectory, text: str) -> tuple[str, ExplainedKind | Non
     entries = directory.settings().extensions
     if not entries:
         return resource_named(text).singular, None
-    from podling.cli.extension_kinds import explained_kinds, kind_of
+    from podling.cli.workloads.extension_kinds import explained_kinds, kind_of
     from podling.extensions.loading import UnknownExtension, extensions_of
 
     try:
@@ -138,7 +138,7 @@ async def _ask(
     try:
         if isinstance(kind, str):
             return await queries.why(client, kind, name, namespace, parts, connection)
-        from podling.cli.extension_kinds import why_extended
+        from podling.cli.workloads.extension_kinds import why_extended
 
         return await why_extended(client, kind, name, namespace, parts)
     finally:

@@ -46,7 +46,7 @@ class Explanation(Struct, frozen=True, kw_only=True):
 
 
 class Question(Struct, frozen=True):
-    """The object that ``podling why`` is asked about, and the means for an answer.
+    """A query of ``podling why``: the object that it is about, and the means for an answer.
 
     Args:
         client: knows the extension's kinds.

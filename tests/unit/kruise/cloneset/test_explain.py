@@ -10,7 +10,7 @@ import pytest
 from podling.api.core_v1 import Pod
 from podling.cli.common_options import NoAnswer
 from podling.cli.evidence import Explanation, PartProblems
-from podling.cli.extension_kinds import kind_of, why_extended
+from podling.cli.workloads.extension_kinds import kind_of, why_extended
 from podling.runtime.sim import Scenario
 from podling.runtime.sim.script import ImageScript
 from podling_kruise.extension import KruiseExtension

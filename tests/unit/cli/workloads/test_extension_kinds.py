@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from podling.cli.extension_kinds import kind_of
+from podling.cli.workloads.extension_kinds import kind_of
 from podling.extensions.extension import Extension
 from podling_kruise.extension import KruiseExtension
 
