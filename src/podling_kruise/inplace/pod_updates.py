@@ -73,6 +73,11 @@ class PodUpdates:
             pod = await self._retried(pod, lambda held: self._write_condition(held, STARTED, now))
         return await self._retried(pod, lambda held: self._begin(held, spec, change, now))
 
+    async def refresh(self, pod: Pod, now: datetime) -> Refreshed:
+        """Bring a pod's update forward, and open its gate when that is done. Raises ``UnreadableRecord``."""
+        looked = await self.advance(pod, now)
+        return Refreshed(await self.finish(looked.pod, now), looked.seconds)
+
     async def advance(self, pod: Pod, now: datetime) -> Refreshed:
         """Bring a pod's update forward: end its grace period, or begin its next batch.
 
