@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ from podling import clock
 from podling.api.core_v1 import ContainerStatus, Pod
 from podling.client.typed_kinds import TypedClient
 from podling.kubelet.config import KubeletConfig
+from podling.machinery.conditions import find, is_true
 from podling.machinery.encoding import codec
 from podling.machinery.pods import is_ready
 from podling.testing import running
@@ -36,7 +37,8 @@ pytestmark = [
 ]
 
 DEADLINE_SECONDS = 60.0
-FIRST, SECOND = "podling.test/web:1", "podling.test/web:2"
+FIRST, SECOND, ABSENT = "podling.test/web:1", "podling.test/web:2", "podling.test/web:3"
+PENDING = "podling.dev/ImageChangePending"
 
 
 def template_of(image: str, name: str = "web", **more: Any) -> dict[str, Any]:
@@ -150,6 +152,41 @@ async def test_image_changes_while_everything_else_of_the_pod_stays(tmp_path: Pa
         assert (SECOND, "False", False) in seen
         assert seen[-1] == (SECOND, "True", True)
         assert [step for step in seen if step[2] and step[1] != "True"] == []
+        await old_container_stays_without_the_new_image(node, client, after)
+
+
+async def old_container_stays_without_the_new_image(node: RealNode, client: TypedClient, before: Pod) -> None:
+    """Change to an image that is not there, and back: the container runs through."""
+    await change(client, ABSENT)
+    held = await pod_when(node, lambda pod: is_true(pod.status.conditions, PENDING))
+    assert held.spec.containers[0].image == ABSENT
+    assert statuses(held) == statuses(before)
+    assert (await node.exec(held, "main", "sh", "-c", "echo $TAG")).out == f"{SECOND}\n"
+    await change(client, SECOND)
+    again = await pod_when(
+        node, lambda pod: has_image(pod, SECOND) and find(pod.status.conditions, PENDING) is None
+    )
+    assert statuses(again) == statuses(before)
+
+
+async def change(client: TypedClient, image: str) -> None:
+    template: dict[str, Any] = codec.to_plain(clone_set(image))["spec"]["template"]
+    await client.patch(CloneSet, "web", {"spec": {"template": template}}, "default")
+
+
+def has_image(pod: Pod, image: str) -> bool:
+    """Return whether the pod is Ready and is to have the image."""
+    return is_ready(pod) and pod.spec.containers[0].image == image
+
+
+async def pod_when(node: RealNode, holds: Callable[[Pod], bool]) -> Pod:
+    """Wait until something holds for the only pod, and return it."""
+    async with asyncio.timeout(DEADLINE_SECONDS):
+        while True:
+            (found,) = (await node.client.list(Pod, "default")).items
+            if holds(found):
+                return found
+            await clock.sleep(0.05)
 
 
 async def test_images_of_sets_change_in_the_living_pods(tmp_path: Path) -> None:
