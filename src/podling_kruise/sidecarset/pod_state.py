@@ -32,10 +32,9 @@ def is_managed(owner: SidecarSet, pod: Pod) -> bool:
     if not is_active(pod) or owner.metadata.name not in injected_names(pod):
         return False
     names = {each.name for each in pod.spec.containers}
-    working = working_containers(pod)
     for sidecar in owner.spec.containers:
         if sidecar.is_hot:
-            if sidecar.name not in working or not names.issuperset(hot_names(sidecar.name)):
+            if sidecar.name not in working_containers(pod) or not names.issuperset(hot_names(sidecar.name)):
                 return False
         elif sidecar.name not in names:
             return False

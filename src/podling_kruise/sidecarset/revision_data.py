@@ -129,6 +129,8 @@ def surplus(
     """Return the oldest revisions beyond the history that is kept: none of a pod, nor the newest."""
     limit = 10 if owner.spec.revision_history_limit is None else max(1, owner.spec.revision_history_limit)
     ordered = by_number(revisions)
+    if len(ordered) <= limit:
+        return []
     name = owner.metadata.name or ""
     live = {record_of(pod, name).revision for pod in pods}
     wanted = owner.spec.injection_strategy.revision

@@ -94,14 +94,15 @@ def _allowed(owner: SidecarSet, ordered: Sequence[Pod], pods: Sequence[Pod]) -> 
 
 def counted(owner: SidecarSet, pods: Sequence[Pod], revision: str, collisions: int) -> SidecarSetStatus:
     """Return the status with the numbers of the owner's pods."""
-    updated = [pod for pod in pods if is_updated(owner, pod)]
-    ready = [pod for pod in pods if is_consistent(owner, pod) and is_pod_ready(owner, pod)]
+    states = [
+        (is_updated(owner, pod), is_consistent(owner, pod) and is_pod_ready(owner, pod)) for pod in pods
+    ]
     return SidecarSetStatus(
         observed_generation=owner.metadata.generation or 0,
         matched_pods=len(pods),
-        updated_pods=len(updated),
-        ready_pods=len(ready),
-        updated_ready_pods=sum(is_updated(owner, pod) for pod in ready),
+        updated_pods=sum(updated for updated, _ in states),
+        ready_pods=sum(ready for _, ready in states),
+        updated_ready_pods=sum(updated and ready for updated, ready in states),
         latest_revision=revision,
         collision_count=collisions,
     )
