@@ -111,7 +111,7 @@ def next_updates(view: AdvancedView) -> Updates:
     given = spec.rolling.max_unavailable
     limit = max(1, scaled(1 if given is None else given, spec.wanted, round_up=False))
     unavailable = {ordinal for ordinal, pod in view.members.items() if not view.is_settled(pod)}
-    unavailable |= {ordinal for ordinal in view.wanted if ordinal not in view.members}
+    limit -= len(view.wanted) - len(view.members)  # missing pods are unavailable
     doomed, chosen = [], []
     for ordinal, pod in reversed(view.members.items()):
         if SPECIFIED_DELETE not in pod.metadata.labels:
@@ -168,7 +168,8 @@ def _update_order(view: AdvancedView) -> list[int]:
         return [each for each in descending if view.wanted.position(each) >= view.partition]
     pods = view.members
     done = [each for each in descending if is_terminating(pods[each]) or view.counts_as_updated(pods[each])]
-    waiting = {pods[each].metadata.name: each for each in descending if each not in done}
+    updated = set(done)
+    waiting = {pods[each].metadata.name: each for each in descending if each not in updated}
     ranked = by_priority(unordered.priority_strategy, [pods[each] for each in waiting.values()])
     missing = view.stateful.spec.wanted - len(pods)
     return [*done, *(waiting[pod.metadata.name] for pod in ranked)][: max(0, number - missing)]

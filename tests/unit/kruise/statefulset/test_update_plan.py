@@ -16,6 +16,7 @@ import pytest
 from podling.api.apps_v1 import ControllerRevision
 from podling.api.core_v1 import Pod, PodCondition, PodStatus
 from podling.api.meta_v1 import ObjectMeta
+from podling.controllers.workloads.statefulset_plan import BURST, Create, membership
 from podling_kruise.names import FEATURE_GATES, LIFECYCLE_STATE, REVISION_HASH, SPECIFIED_DELETE
 from podling_kruise.statefulset.types import StatefulSet, StatefulSetSpec, StatefulSetStatus
 from podling_kruise.statefulset.update_plan import AdvancedView, next_updates, prepared, released, scale_limit
@@ -50,6 +51,11 @@ def view(words: dict[int, str], replicas: int | None = None, **spec: Any) -> Adv
     )
     old, new = (ControllerRevision(metadata=ObjectMeta(name=name), revision=1) for name in LETTERS.values())
     return AdvancedView(stateful, [pod(*each) for each in words.items()], old, new, NOW)
+
+
+def parallel(stateful: StatefulSet) -> StatefulSet:
+    spec = msgspec.structs.replace(stateful.spec, pod_management_policy="Parallel")
+    return msgspec.structs.replace(stateful, spec=spec)
 
 
 def numbered(words: str) -> dict[int, str]:
@@ -131,6 +137,14 @@ def test_no_more_pods_become_unavailable_than_allowed(
 
 def test_missing_pod_counts_as_unavailable() -> None:
     assert next_updates(view(numbered("o . o"), 3)).update == []
+
+
+def test_work_does_not_grow_with_the_replicas() -> None:
+    many = {"maxUnavailable": "100%", "unorderedUpdate": {}}
+    seen = view(numbered("o o n"), 2**31 - 1, rolling=many)
+    assert names(next_updates(seen).update) == [1, 0]
+    steps, _ = membership(replace(seen, stateful=parallel(seen.stateful)), seen.revision_for)
+    assert sum(isinstance(action, Create) for step in steps for action in step) == BURST
 
 
 @pytest.mark.parametrize("spec", [{"rolling": {"paused": True}}, {"type": "OnDelete"}])
