@@ -35,6 +35,7 @@ EFFECT_CALLS = {"open", "read_bytes", "read_text", "write_bytes", "write_text", 
 ASKS_FOR_TIME = {"clock.now", "clock.monotonic", "clock.sleep"}
 
 STARTS_TASKS = {
+    "sim/recording/recorder.py": "ends with the recording",
     "testing/stopped_run.py": "the run goes on beside its visitor",
     "supervisor.py": "the supervisor itself",
     "clock.py": "waits for the first of several",

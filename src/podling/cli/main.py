@@ -17,6 +17,8 @@ COMMANDS = {
     "clock": ("podling.cli.clock", "clock", "Wind the clock of a simulated cluster."),
     "run": ("podling.cli.run", "run", "Apply manifests and follow their pods until they are settled."),
     "sim": ("podling.cli.simulation.sim", "sim", "Run a scenario in a cluster in memory, in virtual time."),
+    "record": ("podling.cli.simulation.record", "record", "Write a cluster's history as a scenario."),
+    "compare": ("podling.cli.simulation.compare", "compare", "Compare the lives of pods in two event logs."),
     "image": ("podling.cli.image", "image", "Load, pull, list and remove images."),
     "token": ("podling.cli.access", "token", "Make bearer tokens, and tokens with which nodes join."),
     "kubeconfig": ("podling.cli.access", "kubeconfig", "Print the administrator's kubeconfig."),

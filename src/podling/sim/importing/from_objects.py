@@ -56,7 +56,7 @@ def scenario_from_objects(objects: Sequence[Plain]) -> Imported:
     left = Counter[str]()
     kept: list[Plain] = []
     for each in objects:
-        if each["kind"] != "Node" and not _is_made_by_others(each):
+        if each["kind"] != "Node" and not is_made_by_others(each):
             _sort(each, kept, left)
     kept.sort(key=lambda each: ORDER.index(each["kind"]))
     notes = [f"left out: {count} {kind}" for kind, count in sorted(left.items())]
@@ -97,7 +97,7 @@ def manifest_problem(plain: Plain) -> str:
     return ""
 
 
-def _is_made_by_others(each: Plain) -> bool:
+def is_made_by_others(each: Plain) -> bool:
     """Return whether the control plane or another object makes this one again, or it is over."""
     metadata, kind = each["metadata"], each["kind"]
     if kind in FIRST and metadata["name"] in MADE_BY_ITSELF:
@@ -146,7 +146,7 @@ def _behaviours(objects: Sequence[Plain]) -> list[Plain]:
     for pod in objects:
         if pod["kind"] != "Pod":
             continue
-        labels = _stable_labels(pod["metadata"].get("labels") or {})
+        labels = stable_labels(pod["metadata"].get("labels") or {})
         scheduled = _scheduled(pod)
         for status in (pod.get("status") or {}).get("containerStatuses") or ():
             key = (pod["metadata"].get("namespace", ""), labels, status["name"])
@@ -171,7 +171,7 @@ def _behaviours(objects: Sequence[Plain]) -> list[Plain]:
     return found
 
 
-def _stable_labels(labels: dict[str, str]) -> tuple[tuple[str, str], ...]:
+def stable_labels(labels: dict[str, str]) -> tuple[tuple[str, str], ...]:
     """Return the labels that the template of a pod gave, without those of one revision or one pod."""
     passing = ("hash", "generation", "pod-name", "pod-index", "uid", "job-name", "completion-index")
     return tuple(
