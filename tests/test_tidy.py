@@ -16,7 +16,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 SOURCE = ROOT / "src" / "podling"
-EXTENSION = ROOT / "src" / "podling_kruise"
+EXTENSIONS = (ROOT / "src" / "podling_kruise", ROOT / "src" / "podling_snapshots")
 GENERATED = re.compile(r"_v\d+((alpha|beta)\d+)?\.py$")
 
 FILE_LINES_MAX = 500
@@ -88,7 +88,7 @@ BANNED = {
 
 
 def source_files() -> list[Path]:
-    found = (path for root in (SOURCE, EXTENSION) for path in root.rglob("*.py"))
+    found = (path for root in (SOURCE, *EXTENSIONS) for path in root.rglob("*.py"))
     return sorted(path for path in found if not GENERATED.search(path.name))
 
 
