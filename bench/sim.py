@@ -19,11 +19,12 @@ from collections.abc import Sequence
 from contextlib import nullcontext
 from typing import Any
 
-from msgspec import Struct, convert, to_builtins
+from msgspec import Struct, convert, structs, to_builtins
 
 from bench.harness import Figure, show
 
 PODS_OF_A_DEPLOYMENT = 100
+CONTAINER = {"name": "main", "image": "load:1", "resources": {"requests": {"cpu": "100m"}}}
 READY_SECONDS_MAX = 1800
 """The virtual time within which everything must run."""
 REPLACED_SHARE = 0.05
@@ -48,6 +49,13 @@ class Goal(Struct, frozen=True, kw_only=True):
     memory: float | None = None
 
 
+class Rate(Struct, frozen=True, kw_only=True):
+    """A load that only the scheduler has: pods that wait, and nodes without kubelets."""
+
+    nodes: int
+    pods: int
+
+
 class Result(Struct, frozen=True, kw_only=True):
     """CPU seconds to the last running pod, CPU seconds of the hours after it, and the peak memory in MiB."""
 
@@ -56,6 +64,10 @@ class Result(Struct, frozen=True, kw_only=True):
     memory: float
 
 
+SCHEDULE = "schedule"
+SCHEDULE_SIZE = Rate(nodes=5_000, pods=30_000)
+SCHEDULE_GOAL = 500.0
+"""Pods a second."""
 LOADS = {
     "idle": (Size(nodes=100, pods=1_000, hours=1), Goal(hours=2)),
     "large": (Size(nodes=1_000, pods=10_000, hours=24), Goal(fill=60, hours=600, memory=3 * 1024)),
@@ -85,6 +97,18 @@ def report(name: str, size: Size, goal: Goal, result: Result) -> None:
             Figure(f"{name}: {title}: peak memory", result.memory, "MiB", goal=goal.memory),
         ]
     )
+
+
+def report_rate(options: argparse.Namespace) -> None:
+    """Measure and show how fast pods are scheduled."""
+    from podling.sim.loop import run
+
+    asked = SCHEDULE_SIZE
+    size = Rate(nodes=options.nodes or asked.nodes, pods=options.pods or asked.pods)
+    title = f"{SCHEDULE}: {size.nodes:,} nodes, {size.pods:,} pods"
+    goal = SCHEDULE_GOAL if size == asked else None
+    figure = Figure(title, run(pods_a_second(size)), "pods/s of CPU", goal=goal, more_is_better=True)
+    show([figure])
 
 
 def measured(size: Size, profile: str = "") -> Result:
@@ -125,6 +149,55 @@ async def live(size: Size, during_hours: Any) -> Result:
             raise RuntimeError("not all pods run at the end")
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
         return Result(fill=filled - began, hours=ended - filled, memory=peak)
+
+
+async def pods_a_second(size: Rate) -> float:
+    """Return how many waiting pods are bound in a second of CPU time of scheduler and API server."""
+    from podling.api.core_v1 import ServiceAccount
+    from podling.sim.simulated_cluster import ClusterSettings, simulated_cluster
+
+    async with simulated_cluster(0, ClusterSettings(controllers=())) as cluster:
+        await cluster.stop_control_plane()
+        account = {"metadata": {"name": "default", "namespace": "default"}}
+        await cluster.client.create(convert(account, ServiceAccount))
+        for number in range(size.nodes):
+            made = await cluster.client.create(bare_node(number))
+            # The controller that removes the taint of a new node does not run.
+            await cluster.client.update(structs.replace(made, spec=structs.replace(made.spec, taints=())))
+        for number in range(size.pods):
+            await cluster.client.create(bare_pod(number))
+        began = time.process_time()
+        await cluster.start_control_plane()
+        while await bound(cluster) < size.pods:
+            await cluster.advance(seconds=1)
+        return size.pods / (time.process_time() - began)
+
+
+def bare_node(number: int) -> Any:
+    """Return a node that is Ready without a kubelet."""
+    from podling.api.core_v1 import Node
+
+    name = f"node-{number}"
+    labels = {"kubernetes.io/hostname": name, "topology.kubernetes.io/zone": f"zone-{number % 10}"}
+    capacity = {"cpu": "32", "memory": "256Gi", "pods": "110"}
+    conditions = [{"type": "Ready", "status": "True"}]
+    status = {"capacity": capacity, "allocatable": capacity, "conditions": conditions}
+    return convert({"metadata": {"name": name, "labels": labels}, "status": status}, Node)
+
+
+def bare_pod(number: int) -> Any:
+    from podling.api.core_v1 import Pod
+
+    labels = {"app": f"load-{number // PODS_OF_A_DEPLOYMENT}"}
+    metadata = {"name": f"pod-{number}", "namespace": "default", "labels": labels}
+    return convert({"metadata": metadata, "spec": {"containers": [CONTAINER]}}, Pod)
+
+
+async def bound(cluster: Any) -> int:
+    from podling.api.core_v1 import Pod
+
+    pods = (await cluster.client.list(Pod, "default")).items
+    return sum(bool(pod.spec.node_name) for pod in pods)
 
 
 async def idle_hours(cluster: Any, size: Size) -> None:
@@ -182,8 +255,7 @@ def deployment(name: str, replicas: int) -> Any:
     from podling.api.apps_v1 import Deployment
 
     labels = {"app": name}
-    container = {"name": "main", "image": "load:1", "resources": {"requests": {"cpu": "100m"}}}
-    template = {"metadata": {"labels": labels}, "spec": {"containers": [container]}}
+    template = {"metadata": {"labels": labels}, "spec": {"containers": [CONTAINER]}}
     spec = {"replicas": replicas, "selector": {"matchLabels": labels}, "template": template}
     return convert({"metadata": {"name": name, "namespace": "default"}, "spec": spec}, Deployment)
 
@@ -192,7 +264,7 @@ def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("load", nargs="?", choices=LOADS, default="idle")
+    parser.add_argument("load", nargs="?", choices=(*LOADS, SCHEDULE), default="idle")
     parser.add_argument("--nodes", type=int)
     parser.add_argument("--pods", type=int)
     parser.add_argument("--hours", type=float)
@@ -206,6 +278,9 @@ def run_command() -> None:
     if options.measure:
         result = measure(convert(json.loads(options.measure), Size), options.profile)
         print(json.dumps(to_builtins(result)))
+        return
+    if options.load == SCHEDULE:
+        report_rate(options)
         return
     size, goal = LOADS[options.load]
     chosen = {name: value for name in ("nodes", "pods", "hours") if (value := getattr(options, name))}
