@@ -231,10 +231,12 @@ class SchedulingLoop:
         try:
             await self._binding.run(profile, pod, node)
         except BindingFailed as failed:
-            self._binding_failed(waiting, node, str(failed), started)
-            if failed.is_unexpected:
-                raise
-            return
+            # The answer may be lost, not the binding.
+            if not (failed.is_doubtful and await self._binding.was_bound(pod, node)):
+                self._binding_failed(waiting, node, str(failed), started)
+                if failed.is_unexpected:
+                    raise
+                return
         self.metrics.bound(profile.name, waiting, started)
         self._event(pod, "Scheduled", messages.assigned(pod.namespace, pod.name, node), "Normal")
         self._binding.after(profile, pod, node)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import logging
 
 from podling import clock
+from podling.api.core_v1 import Pod
 from podling.client.base import Client, Unreachable
-from podling.machinery.errors import ApiError
+from podling.machinery.errors import ApiError, is_not_found
 from podling.scheduler.cache import Cache
 from podling.scheduler.decide import SUCCESS, Diagnosis
 from podling.scheduler.framework import Plugin, Refused
@@ -16,13 +17,22 @@ from podling.scheduler.profile import Profile
 
 logger = logging.getLogger(__name__)
 
+READ_SECONDS = 1.0
+READ_SECONDS_MAX = 10.0
+"""The wait between two reads of a pod that may have been bound."""
+
 
 class BindingFailed(Exception):
-    """A pod did not get its node; the text is the reason. ``is_unexpected``: it was no answer of the API."""
+    """A pod did not get its node; the text is the reason.
+
+    ``is_unexpected``: it was no answer of the API. ``is_doubtful``: the API may have bound the pod.
+    """
 
     def __init__(self, point: str, plugin: Plugin, error: Exception) -> None:
         super().__init__(f'running {point} plugin "{plugin.name}": {error}')
         self.is_unexpected = not isinstance(error, ApiError | Unreachable | Refused)
+        is_lost = isinstance(error, Unreachable) or (isinstance(error, ApiError) and error.code >= 500)
+        self.is_doubtful = point == "Bind" and is_lost
 
 
 class BindingCycle:
@@ -71,6 +81,23 @@ class BindingCycle:
         finally:
             self._metrics.observe_point(profile.name, BIND, status, clock.monotonic() - started)
         raise BindingFailed("Bind", profile.bind[-1], Refused("no plugin binds this pod"))
+
+    async def was_bound(self, pod: PodFacts, node: str) -> bool:
+        """Return whether the API has bound the pod to the node; ask until it answers.
+
+        Meanwhile the pod counts on its node. Otherwise another pod could get the room that it has taken.
+        """
+        delay = READ_SECONDS
+        while True:
+            try:
+                found = await self._client.get(Pod, pod.name, pod.namespace)
+            except (ApiError, Unreachable) as error:
+                if isinstance(error, ApiError) and is_not_found(error):
+                    return False
+                await clock.sleep(delay)
+                delay = min(2 * delay, READ_SECONDS_MAX)
+            else:
+                return found.metadata.uid == pod.uid and found.spec.node_name == node
 
     async def _pre_bind(self, profile: Profile, pod: PodFacts, node: str) -> None:
         started, status = clock.monotonic(), "Error"
