@@ -88,3 +88,4 @@ number_misscheduled
 number_unavailable
 KruiseExtension  # extensions/loading.py names it
 SnapshotExtension
+ignore_aliases  # sim/scenario_writing.py: PyYAML calls it

@@ -16,6 +16,8 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
+Generator = random.Random
+
 SUFFIX_ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
 """Letters of generated names: no vowels and no look-alikes (apimachinery util/rand)."""
 
@@ -68,6 +70,11 @@ def below(count: int) -> int:
 def choice(options: Sequence[T]) -> T:
     """One of ``options``, drawn evenly."""
     return options[_source().randrange(len(options))]
+
+
+def generator(seed: int) -> Generator:
+    """Return a generator for values that only a seed decides."""
+    return Generator(seed)
 
 
 def secret(length: int = 32) -> str:

@@ -6,14 +6,16 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import msgspec
+from msgspec import structs
 
 from podling.api.core_v1 import Node, Pod
 from podling.client.requests import ListOptions, Target
+from podling.machinery.errors import ApiError
 from podling.machinery.scheme import resource_of
 from podling.runtime.base import Container, ContainerEventType, ContainerState, Sandbox
 from podling.sim.changes import Change
 from podling.sim.checkers.base import Checker, ContainerChange, Delivery
-from podling.sim.connection import WatchId
+from podling.sim.connection import Request, WatchId
 
 BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -74,21 +76,24 @@ class History:
         *,
         id: str = "c1",
         attempt: int = 0,
-        pod: str = "web",
+        name: str = "app",
+        uid: str = "uid-web",
+        exit_code: int | None = None,
     ) -> None:
-        """Change the container ``app`` of a pod."""
+        """Change a container of the pod ``web``."""
         at = self.at
         container = Container(
             id=id,
             sandbox_id=f"sandbox-{node}",
-            name="app",
+            name=name,
             attempt=attempt,
             state=ContainerState.RUNNING,
             created_at=at,
+            exit_code=exit_code,
         )
         sandbox = Sandbox(
             id=f"sandbox-{node}",
-            pod_uid="uid-web",
+            pod_uid=uid,
             pod_name="web",
             pod_namespace="default",
             attempt=0,
@@ -97,11 +102,42 @@ class History:
         )
         self.checker.container(ContainerChange(at, node, type, container, sandbox))
 
-    def deliver(self, revision: int, *, after: str = "", selector: str = "", kind: type[Any] = Pod) -> None:
+    def request(
+        self,
+        verb: str,
+        obj: Any,
+        *,
+        sent: int | None = None,
+        part: str = "controller-manager",
+        detail: Any = None,
+        answer: Any = None,
+        error: ApiError | None = None,
+        is_list: bool = False,
+    ) -> None:
+        """Answer a request about an object, or about the collection that it is of."""
+        name = "" if is_list else obj.metadata.name
+        target = Target(resource_of(type(obj)), obj.metadata.namespace or "", name)
+        begun = self.revision if sent is None else sent
+        self.checker.request(Request(part, verb, target, detail, begun, answer, error))
+
+    def deliver(
+        self,
+        revision: int,
+        *,
+        after: str = "",
+        selector: str = "",
+        kind: type[Any] = Pod,
+        is_bookmark: bool = False,
+    ) -> None:
         """Deliver an event of a watch that began after a revision."""
         options = ListOptions(resource_version=after, label_selector=selector)
         watch = WatchId("scheduler", 1, Target(resource_of(kind)), options)
-        self.checker.delivery(Delivery(watch, revision))
+        self.checker.delivery(Delivery(watch, revision, is_bookmark))
+
+
+def revised(obj: Any, revision: int) -> Any:
+    """Return an object as it is stored at a revision."""
+    return structs.replace(obj, metadata=structs.replace(obj.metadata, resource_version=str(revision)))
 
 
 def pod(

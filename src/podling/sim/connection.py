@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from fnmatch import fnmatchcase
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 from msgspec import Struct
 
@@ -19,6 +19,7 @@ from podling.api.meta_v1 import DeleteOptions
 from podling.client.base import Listing, Unreachable, WatchEvent
 from podling.client.informer import close_watch
 from podling.client.requests import Backend, ListOptions, Patch, Target, User, WriteOptions
+from podling.machinery.errors import ApiError
 
 CONNECT_SECONDS = 10.0
 """The time after which a request over a cut connection fails."""
@@ -36,13 +37,45 @@ class WatchId(Struct, frozen=True):
 Observe = Callable[[WatchId, WatchEvent[Any]], None]
 
 
+class Request(Struct, frozen=True):
+    """A request that the server has answered.
+
+    ``sent`` is the store's revision when the server got it. ``detail``: the options of a list or a deletion,
+    the body of a write. ``answer`` is None if ``error`` is the answer.
+    """
+
+    part: str
+    verb: str
+    target: Target
+    detail: Any
+    sent: int
+    answer: Any
+    error: ApiError | None = None
+
+
+class RequestObserver(Protocol):
+    """Observes requests for checks."""
+
+    def revision(self) -> int:
+        """Return the revision of the last write."""
+        ...
+
+    def request(self, request: Request) -> None:
+        """A request was answered."""
+        ...
+
+    def answer_lost(self, part: str) -> None:
+        """The answer to a request that the server has carried out does not reach the part."""
+        ...
+
+
 class RequestFault(Struct, kw_only=True, eq=False):
     """A fault of the requests that fit: they take longer, fail, or fail although they were carried out.
 
     Args:
         verb: ``get``, ``list``, ``watch``, ``create``, ``update``, ``patch``, ``delete``; a pattern.
         resource: the plural name, with the subresource after a slash (``pods/status``); a pattern.
-        seconds: the delay before the request is sent.
+        seconds: the delay before the request is sent, and of each event of a watch.
         error: makes the exception that the caller gets; None: the request succeeds.
         carried_out: the server carries the request out before the caller gets the error.
         share: the part of the fitting requests that are faulty, drawn by the seed.
@@ -84,6 +117,7 @@ class Connection:
 
     def __init__(self, server: Callable[[], Backend], name: str, observe: Observe | None = None) -> None:
         self._observe = observe
+        self.observe_requests: RequestObserver | None = None
         self._server = server
         self.name = name
         self.faults: list[RequestFault] = []
@@ -110,11 +144,11 @@ class Connection:
             await watch.abort()
 
     async def get(self, target: Target, user: User) -> Any:
-        return await self._send("get", target, lambda: self._server().get(target, user))
+        return await self._send("get", target, None, lambda: self._server().get(target, user))
 
     async def list(self, target: Target, user: User, options: ListOptions) -> Listing[Any]:
         answer: Listing[Any] = await self._send(
-            "list", target, lambda: self._server().list(target, user, options)
+            "list", target, options, lambda: self._server().list(target, user, options)
         )
         return answer
 
@@ -126,32 +160,46 @@ class Connection:
             raise fault.error()
         number = self._watch_number = self._watch_number + 1
         source = self._server().watch(target, user, options)
-        opened = self._watches[number] = _Watch(source, partial(self._watches.pop, number, None))
+        forget = partial(self._watches.pop, number, None)
+        opened = self._watches[number] = _Watch(source, forget, partial(self._lag, target))
         if self._observe is not None:
             opened.observe = partial(self._observe, WatchId(self.name, number, target, options))
         return opened
 
     async def create(self, target: Target, user: User, body: Any, options: WriteOptions) -> Any:
-        return await self._send("create", target, lambda: self._server().create(target, user, body, options))
+        return await self._send(
+            "create", target, body, lambda: self._server().create(target, user, body, options)
+        )
 
     async def update(self, target: Target, user: User, body: Any, options: WriteOptions) -> Any:
-        return await self._send("update", target, lambda: self._server().update(target, user, body, options))
+        return await self._send(
+            "update", target, body, lambda: self._server().update(target, user, body, options)
+        )
 
     async def patch(self, target: Target, user: User, patch: Patch, options: WriteOptions) -> Any:
-        return await self._send("patch", target, lambda: self._server().patch(target, user, patch, options))
+        return await self._send(
+            "patch", target, patch, lambda: self._server().patch(target, user, patch, options)
+        )
 
     async def delete(self, target: Target, user: User, options: DeleteOptions) -> Any:
-        return await self._send("delete", target, lambda: self._server().delete(target, user, options))
+        return await self._send(
+            "delete", target, options, lambda: self._server().delete(target, user, options)
+        )
 
     async def delete_collection(
         self, target: Target, user: User, selection: ListOptions, options: DeleteOptions
     ) -> Sequence[Any]:
         answer: Sequence[Any] = await self._send(
-            "delete", target, lambda: self._server().delete_collection(target, user, selection, options)
+            "delete",
+            target,
+            options,
+            lambda: self._server().delete_collection(target, user, selection, options),
         )
         return answer
 
-    async def _send(self, verb: str, target: Target, work: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
+    async def _send(
+        self, verb: str, target: Target, detail: Any, work: Callable[[], Coroutine[Any, Any, Any]]
+    ) -> Any:
         if self._is_cut:
             await clock.sleep(CONNECT_SECONDS)
             if self._is_cut:
@@ -161,12 +209,38 @@ class Connection:
             await clock.sleep(fault.seconds)
             if fault.error is not None:
                 if fault.carried_out:
-                    await work()
+                    await self._observed(verb, target, detail, work)
+                    self._note_lost()
                 raise fault.error()
-        answer = await work()
-        if self._is_cut:
+        answer = await self._observed(verb, target, detail, work)
+        if self.is_cut:
+            self._note_lost()
             raise Unreachable(f"{self.name}: {verb} {target.resource.plural}: connection reset by peer")
         return answer
+
+    def _note_lost(self) -> None:
+        if self.observe_requests is not None:
+            self.observe_requests.answer_lost(self.name)
+
+    async def _observed(
+        self, verb: str, target: Target, detail: Any, work: Callable[[], Coroutine[Any, Any, Any]]
+    ) -> Any:
+        observer = self.observe_requests
+        if observer is None:
+            return await work()
+        sent = observer.revision()
+        try:
+            answer = await work()
+        except ApiError as error:
+            observer.request(Request(self.name, verb, target, detail, sent, None, error))
+            raise
+        observer.request(Request(self.name, verb, target, detail, sent, answer))
+        return answer
+
+    def _lag(self, target: Target) -> float:
+        """Return the seconds by which an event of a watch is late."""
+        fault = self._fault("watch", target) if self.faults else None
+        return fault.seconds if fault is not None and fault.error is None else 0.0
 
     def _fault(self, verb: str, target: Target) -> RequestFault | None:
         return next((fault for fault in self.faults if fault.decides(verb, target)), None)
@@ -175,18 +249,27 @@ class Connection:
 class _Watch:
     """A watch that can be broken off from outside, also while its reader waits."""
 
-    def __init__(self, source: AsyncIterator[WatchEvent[Any]], forget: Callable[[], object]) -> None:
+    def __init__(
+        self,
+        source: AsyncIterator[WatchEvent[Any]],
+        forget: Callable[[], object],
+        lag: Callable[[], float],
+    ) -> None:
         self._source = source
         self._forget = forget
+        self._lag = lag
         self._is_broken = False
         self.observe: Callable[[WatchEvent[Any]], None] | None = None
 
     def __aiter__(self) -> _Watch:
         return self
 
-    async def __anext__(self) -> WatchEvent[Any]:
+    def _check(self) -> None:
         if self._is_broken:
             raise Unreachable("the connection of the watch is broken")
+
+    async def __anext__(self) -> WatchEvent[Any]:
+        self._check()
         try:
             event = await self._source.__anext__()
         except StopAsyncIteration:
@@ -194,6 +277,9 @@ class _Watch:
             if self._is_broken:
                 raise Unreachable("the connection of the watch is broken") from None
             raise
+        if seconds := self._lag():
+            await clock.sleep(seconds)
+            self._check()
         if self.observe is not None:
             self.observe(event)
         return event

@@ -25,6 +25,7 @@ from podling.sim.scenario_actions import (
     BadRequests,
     BadRuntime,
     BadStore,
+    Compaction,
     EndContainers,
     NodeChoice,
     OnNodes,
@@ -154,6 +155,12 @@ class FaultActions:
                 setattr(machine, field, getattr(machine, field) - amount)
 
         await self._undo_later(action.lasting, relieve)
+
+    async def compact(self, action: Compaction) -> None:
+        await self._store.compact(max(self._store.revision - action.keep, self._store.compacted))
+        for connection in self._cluster.connections.values():
+            await connection.break_watches()
+        self._touch()
 
     async def end_containers(self, action: EndContainers) -> None:
         for machine in _machines(list(self._cluster.nodes.values())):

@@ -19,7 +19,7 @@ from podling.sim.changes import Change, change_of
 from podling.sim.checkers.base import Checker, ContainerChange, Delivery, Surroundings, Violation
 from podling.sim.checkers.registry import CHECKERS
 from podling.sim.conditions import Judge, judge_of
-from podling.sim.connection import WatchId
+from podling.sim.connection import Request, WatchId
 from podling.sim.convergence import Convergence
 from podling.sim.event_log import EventLog, Sink
 from podling.sim.scenario import Scenario
@@ -65,6 +65,7 @@ class Observation:
         self.listeners: list[Callable[[Change], None]] = []
         self.failure: Exception | None = None
         self.failed = asyncio.Event()
+        self._revision = 0
         names = scenario.checkers
         kinds = CHECKERS if names is None else {name: CHECKERS[name] for name in names}
         self._checkers: list[Checker] = [
@@ -86,6 +87,7 @@ class Observation:
 
     def write(self, event: Event) -> None:
         """The store has committed a write."""
+        self._revision = event.revision
         change = change_of(event)
         if change is not None:
             self.guarded(self._change, change)
@@ -100,6 +102,20 @@ class Observation:
         delivery = Delivery(watch, revision, event.type is WatchEventType.BOOKMARK)
         for checker in self._checkers:
             self.guarded(checker.delivery, delivery)
+
+    def revision(self) -> int:
+        """Return the revision of the last write."""
+        return self._revision
+
+    def request(self, request: Request) -> None:
+        """The server has answered a request."""
+        for checker in self._checkers:
+            self.guarded(checker.request, request)
+
+    def answer_lost(self, part: str) -> None:
+        """A part does not get the answer to a request that was carried out."""
+        for checker in self._checkers:
+            self.guarded(checker.answer_lost, part)
 
     def tick(self) -> None:
         """Some seconds have passed."""
@@ -149,5 +165,5 @@ class Observation:
 
     def _violated(self, checker: str, text: str) -> None:
         if len(self.violations) < VIOLATIONS_MAX:
-            self.violations.append(Violation(clock.now(), checker, text))
+            self.violations.append(Violation(clock.now(), checker, text, self.seconds))
         self.log.write(clock.now(), "violation", checker=checker, text=text)

@@ -26,6 +26,7 @@ from podling.sim.event_log import Sink
 from podling.sim.fault_actions import FaultActions
 from podling.sim.faulty_store import FaultyStore
 from podling.sim.observation import Observation
+from podling.sim.random_faults import drawn
 from podling.sim.scenario import Scenario
 from podling.sim.scenario_tasks import ScenarioTasks
 from podling.sim.schedule import ActionRecord, Schedule
@@ -81,13 +82,14 @@ class Run:
         sink: Sink | None = None,
         progress: Progress | None = None,
     ) -> None:
-        self.scenario = scenario
+        self.scenario = scenario = drawn(scenario, seed)
         self.seed = seed
         self._progress = progress
         self.observation = Observation(scenario, clock.now(), self, sink)
         store = FaultyStore(self._written)
         self.cluster = SimulatedCluster(self._settings(), store)
         self.cluster.observe_deliveries = self.observation.delivery
+        self.cluster.observe_requests(self.observation)
         self._tasks = ScenarioTasks(self.observation.fail)
         self._faults = FaultActions(self.cluster, store, self._tasks)
         self._schedule = Schedule(scenario, self.cluster, self.observation, self._faults, folder, self._tasks)

@@ -65,6 +65,19 @@ class Traffic(Part, frozen=True, kw_only=True):
     cpu_milliseconds: Annotated[float, Meta(ge=0)]
 
 
+class RandomFaults(Part, frozen=True, kw_only=True):
+    """Faults that the seed draws: at most ``count``, the last one over ``before`` the end of the scenario.
+
+    ``lasting``: the longest time that one lasts. ``kinds``: the names of actions to draw from; absent: all.
+    """
+
+    count: Annotated[int, Meta(ge=1, le=1000)] = 5
+    after: Duration = field(default_factory=partial(Duration, 30))
+    before: Duration
+    lasting: Duration = field(default_factory=partial(Duration, 60))
+    kinds: tuple[str, ...] | None = None
+
+
 class Scenario(Part, frozen=True, kw_only=True):
     """The content of a scenario file. ``until`` is the virtual time after which the run ends."""
 
@@ -76,6 +89,7 @@ class Scenario(Part, frozen=True, kw_only=True):
     behaviours: tuple[Behaviour, ...] = ()
     images: Mapping[str, ImageScript] = field(default_factory=dict)
     actions: tuple[Action, ...] = ()
+    faults: RandomFaults | None = None
     assertions: tuple[Assertion, ...] = ()
     traffic: tuple[Traffic, ...] = ()
     checkers: tuple[str, ...] | None = None

@@ -140,6 +140,12 @@ class BadRuntime(Part, frozen=True, kw_only=True):
     lasting: Duration | None = field(default=None, name="for")
 
 
+class Compaction(Part, frozen=True, kw_only=True):
+    """The store forgets its history but for the last writes: older watches have to list again."""
+
+    keep: Count = 0
+
+
 class Outage(Part, frozen=True, kw_only=True):
     """The time that a part of the control plane is away."""
 
@@ -187,6 +193,7 @@ class Action(Part, frozen=True, kw_only=True):
     memory_pressure: Pressure | None = None
     disk_pressure: Pressure | None = None
     end_containers: EndContainers | None = None
+    compact: Compaction | None = None
 
 
 MOMENT_FIELDS = frozenset(("name", "at", "when", "within", "every", "times", "jitter"))

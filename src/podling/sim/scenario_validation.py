@@ -14,6 +14,7 @@ from podling.machinery.selectors import parse_label_selector
 from podling.sim.checkers.registry import CHECKERS
 from podling.sim.conditions import condition_problem, resource_named
 from podling.sim.manifests import ManifestProblem, manifests_of
+from podling.sim.random_faults import KINDS
 from podling.sim.scenario import Assertion, Scenario
 from podling.sim.scenario_actions import VERBS, Action, Pressure, Target
 from podling.sim.scenario_parts import Condition, ManifestSource, NodeGroup
@@ -228,6 +229,7 @@ def _other_problems(scenario: Scenario) -> Iterator[Finding]:
     for number, action in enumerate(scenario.actions):
         if action.at is not None and action.at > scenario.until:
             yield Finding(("actions", number, "at"), "this moment is after the end of the scenario")
+    yield from _fault_problems(scenario)
     for number, name in enumerate(scenario.checkers or ()):
         if name not in CHECKERS:
             yield Finding(
@@ -236,6 +238,24 @@ def _other_problems(scenario: Scenario) -> Iterator[Finding]:
     for number, traffic in enumerate(scenario.traffic):
         if not traffic.steps:
             yield Finding(("traffic", number), "traffic needs steps")
+
+
+def _fault_problems(scenario: Scenario) -> Iterator[Finding]:
+    faults = scenario.faults
+    if faults is None:
+        return
+    if faults.before > scenario.until:
+        yield Finding(("faults", "before"), "this moment is after the end of the scenario")
+    if faults.before <= faults.after:
+        yield Finding(("faults", "before"), "before must be later than after")
+    if not any(group.count for group in scenario.nodes):
+        yield Finding(("faults",), "faults need nodes")
+    for number, name in enumerate(faults.kinds or ()):
+        if name not in KINDS:
+            text = f'no fault is called "{name}"; there are {", ".join(KINDS)}'
+            yield Finding(("faults", "kinds", number), text)
+    if faults.kinds is not None and not faults.kinds:
+        yield Finding(("faults", "kinds"), "no kinds to draw from")
 
 
 def _camel(name: str) -> str:

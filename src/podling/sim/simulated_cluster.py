@@ -37,7 +37,7 @@ from podling.machinery.errors import service_unavailable
 from podling.machinery.network_ranges import DEFAULT_RANGES, Network, NetworkRanges
 from podling.machinery.resource import Resource
 from podling.runtime.sim import FaultyRuntime, Scenario
-from podling.sim.connection import Connection, Observe
+from podling.sim.connection import Connection, Observe, RequestObserver
 from podling.sim.faulty_store import FaultyStore
 from podling.sim.lease_renewals import LeaseRenewals
 from podling.sim.simulated_node import ROOT, NodeSettings, SimulatedNode
@@ -103,6 +103,7 @@ class SimulatedCluster:
         self.connections: dict[str, Connection] = {}
         self.observe_deliveries: Observe | None = None
         """Receives what the watches of new connections deliver."""
+        self._observe_requests: RequestObserver | None = None
         self.server = self._new_server()
         self.administration = Connection(self._registry, "administrator")
         """The connection of clients that no fault touches."""
@@ -130,6 +131,12 @@ class SimulatedCluster:
     async def advance(self, *, hours: float = 0, minutes: float = 0, seconds: float = 0) -> None:
         """Let time pass for everything that runs on this loop."""
         await clock.sleep(hours * 3600 + minutes * 60 + seconds)
+
+    def observe_requests(self, observer: RequestObserver) -> None:
+        """Report every request from now on to ``observer``."""
+        self._observe_requests = observer
+        for connection in (self.administration, *self.connections.values()):
+            connection.observe_requests = observer
 
     def client_for(self, user: User) -> LocalClient:
         """Return a client for ``user``, which no fault touches."""
@@ -250,7 +257,9 @@ class SimulatedCluster:
 
     def _connection(self, part: str) -> Connection:
         if part not in self.connections:
-            self.connections[part] = Connection(self._registry, part, self.observe_deliveries)
+            made = Connection(self._registry, part, self.observe_deliveries)
+            made.observe_requests = self._observe_requests
+            self.connections[part] = made
         return self.connections[part]
 
     async def _resource_metrics(self, node: Node) -> str:

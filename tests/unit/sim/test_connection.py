@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import pytest
 
+from podling import clock
+from podling.api.core_v1 import Container, Pod, PodSpec, ResourceRequirements
+from podling.api.meta_v1 import ObjectMeta
+from podling.client.base import Unreachable
 from podling.machinery.errors import service_unavailable
 from podling.sim.connection import RequestFault
 from podling.sim.simulated_cluster import simulated_cluster
+from podling.sim.simulated_node import NodeSettings
 from tests.support.simulated import deployment, is_ready, phases
 
 
@@ -46,3 +51,48 @@ async def test_slow_requests_delay_a_pod() -> None:
         assert await phases(cluster) == ["Pending"]
         await cluster.advance(seconds=20)
         assert await phases(cluster) == ["Running"]
+
+
+async def test_scheduler_keeps_capacity_of_pod_with_lost_answer() -> None:
+    """Only one pod fits. The informer is late, and a read is needed to know that the first one was bound."""
+    async with simulated_cluster([NodeSettings(name="n", cpu="1")]) as cluster:
+        scheduler = cluster.connections["scheduler"]
+        lost = RequestFault(
+            verb="create", resource="pods/binding", error=unreachable, carried_out=True, times=1
+        )
+        late = RequestFault(verb="watch", resource="pods", seconds=5)
+        refused = RequestFault(verb="get", resource="pods", error=unreachable, times=2)
+        scheduler.faults.extend((lost, late, refused))
+        for name in "ab":
+            await cluster.client.create(pod_with_request(name, "600m"))
+        await cluster.advance(minutes=2)
+        assert (lost.met, refused.met) == (1, 2)
+        found = await cluster.client.list(Pod, "default")
+        assert sorted(each.status.phase for each in found.items) == ["Pending", "Running"]
+        assert sum(bool(each.spec.node_name) for each in found.items) == 1
+
+
+async def test_events_of_a_slow_watch_are_late_and_in_order() -> None:
+    async with simulated_cluster(nodes=1) as cluster:
+        client = cluster.connect("observer")
+        cluster.connections["observer"].faults.append(RequestFault(verb="watch", seconds=3))
+        listing = await client.list(Pod, "default")
+        stream = client.watch(Pod, "default", resource_version=listing.resource_version)
+        begun = clock.monotonic()
+        for name in "ab":
+            await cluster.client.create(pod_with_request(name, "1m"))
+        names = [(await anext(stream)).object.metadata.name for _ in range(2)]
+        assert names == ["a", "b"]
+        assert clock.monotonic() - begun >= 6  # virtual seconds
+        await cluster.connections["observer"].cut()
+        with pytest.raises(Unreachable):
+            await anext(stream)
+
+
+def unreachable() -> Exception:
+    return Unreachable("connection reset by peer")
+
+
+def pod_with_request(name: str, cpu: str) -> Pod:
+    container = Container(name="app", image="app:1", resources=ResourceRequirements(requests={"cpu": cpu}))
+    return Pod(metadata=ObjectMeta(name=name, namespace="default"), spec=PodSpec(containers=(container,)))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from pathlib import Path
 
 import click
@@ -65,31 +64,6 @@ def _print_results(outcome: Outcome) -> None:
     click.echo(f"invariants: {len(outcome.violations)} violations")
     for violation in outcome.violations[:FAILURES_SHOWN_MAX]:
         click.echo(f"  FAIL {violation.checker} at {violation.at:%H:%M:%S}: {_indented(violation.text)}")
-
-
-def print_seeds(file: Path, outcomes: Iterable[Outcome], total: int, until: str | None) -> bool:
-    """Print each failure as it comes, with the line that replays it; return whether every seed passed."""
-    failed: list[int] = []
-    rest = f" --until {until}" if until else ""
-    for outcome in outcomes:
-        if outcome.passed:
-            continue
-        failed.append(outcome.seed)
-        if len(failed) <= FAILURES_SHOWN_MAX:
-            click.echo(f"seed {outcome.seed}: FAIL {_indented(first_failure(outcome))}")
-            click.echo(f"  replay: podling sim {file} --seed {outcome.seed}{rest}")
-    click.echo(f"{total - len(failed)} of {total} seeds passed")
-    return not failed
-
-
-def first_failure(outcome: Outcome) -> str:
-    """Return the first thing that went wrong in a run."""
-    if outcome.violations:
-        return f"{outcome.violations[0].checker}: {outcome.violations[0].text}"
-    for result in outcome.results:
-        if not result.passed:
-            return f"{result.name}: {result.text}"
-    return next((f"{each.name}: {each.error}" for each in outcome.actions if each.error), "interrupted")
 
 
 def _indented(text: str) -> str:

@@ -15,11 +15,13 @@ import click
 
 from podling.cli.common_options import Failure
 from podling.cli.simulation.live import Live
-from podling.cli.simulation.output import print_outcome, print_seeds
+from podling.cli.simulation.output import print_outcome
+from podling.cli.simulation.seeds import print_seeds, shrink
 from podling.cli.simulation.shell import Stops, visit
 from podling.cli.simulation.subcommands import WithSubcommands
 from podling.machinery.durations import go_duration
 from podling.sim.event_log import Sink
+from podling.sim.failure_search import SHRINK_SECONDS
 from podling.sim.many_seeds import parse_seeds, run_seeds
 from podling.sim.report.report import LOG, missing, write_report
 from podling.sim.report.report_data import ReportData
@@ -61,6 +63,13 @@ class _Unusable(Failure):
     metavar="DIR",
     help="Write a page with plots, and its figures as CSV and JSON lines.",
 )
+@click.option(
+    "--shrink-seconds",
+    type=click.FloatRange(0, 86400),
+    default=SHRINK_SECONDS,
+    show_default=True,
+    help="The time to look for the smallest scenario that fails as the first failed seed; 0: do not.",
+)
 @click.option("--quiet", is_flag=True, help="Print no progress.")
 def sim(  # noqa: PLR0913 the options of the command
     file: Path | None,
@@ -75,6 +84,7 @@ def sim(  # noqa: PLR0913 the options of the command
     step: str | None,
     log_file: Path | None,
     report: Path | None,
+    shrink_seconds: float,
     quiet: bool,
 ) -> None:
     """Run a scenario: a cluster in memory whose time passes as fast as it can be computed.
@@ -103,7 +113,7 @@ def sim(  # noqa: PLR0913 the options of the command
     if report is not None:
         _check_report(report, seeds)
     if seeds is not None:
-        _run_many(file, scenario, seeds, jobs, until)
+        _run_many(file, scenario, seeds, jobs, until, shrink_seconds)
     chosen = scenario.seed if seed is None else seed
     _run_one(file, scenario, chosen, log_file, report, Live(sys.stderr, quiet=quiet), stops)
 
@@ -227,10 +237,17 @@ def _sink(logs: Sequence[IO[bytes]]) -> Sink | None:
     return write
 
 
-def _run_many(file: Path, scenario: Scenario, seeds: str, jobs: int, until: str | None) -> None:
+def _run_many(
+    file: Path, scenario: Scenario, seeds: str, jobs: int, until: str | None, shrink_seconds: float
+) -> None:
     try:
         wanted = parse_seeds(seeds)
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint="'--seeds'") from None
     outcomes = run_seeds(scenario, file.parent, wanted, jobs)
-    raise SystemExit(0 if print_seeds(file, outcomes, len(wanted), until) else 1)
+    tally = print_seeds(file, outcomes, len(wanted), until)
+    if tally.first is not None and shrink_seconds > 0 and not tally.is_interrupted:
+        shrink(file, scenario, tally.first, shrink_seconds)
+    if tally.is_interrupted:
+        raise SystemExit(INTERRUPTED)
+    raise SystemExit(1 if tally.failed else 0)

@@ -83,9 +83,9 @@ class BindingCycle:
         raise BindingFailed("Bind", profile.bind[-1], Refused("no plugin binds this pod"))
 
     async def was_bound(self, pod: PodFacts, node: str) -> bool:
-        """Return whether the API has bound the pod to the node; ask until it answers.
+        """Return whether the API has bound the pod to the node; read until it answers.
 
-        Meanwhile the pod counts on its node. Otherwise another pod could get the room that it has taken.
+        Meanwhile the pod counts on its node. Otherwise another pod could get the capacity that it has taken.
         """
         delay = READ_SECONDS
         while True:

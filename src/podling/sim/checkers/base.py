@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from podling.runtime.base import Container, ContainerEventType, Sandbox
 from podling.sim.changes import Change
-from podling.sim.connection import WatchId
+from podling.sim.connection import Request, WatchId
 
 
 class Violation(Struct, frozen=True):
@@ -19,6 +19,8 @@ class Violation(Struct, frozen=True):
     at: datetime
     checker: str
     text: str
+    second: float = 0.0
+    """Of the scenario."""
 
 
 class ContainerChange(Struct, frozen=True):
@@ -70,6 +72,12 @@ class Checker:
 
     def delivery(self, delivery: Delivery) -> None:
         """A watch delivered an event."""
+
+    def request(self, request: Request) -> None:
+        """The server has answered a request; what it wrote was reported before."""
+
+    def answer_lost(self, part: str) -> None:
+        """A part does not get the answer to a request that the server has carried out."""
 
     def tick(self) -> None:
         """Ten seconds have passed."""

@@ -12,6 +12,8 @@ from podling.sim.changes import Change
 from podling.sim.checkers.base import Checker, Report, Surroundings
 from podling.sim.conditions import is_conditioned
 
+QUIET_SECONDS = 240.0
+"""A call of the runtime that hung during a fault ends two minutes later."""
 SLACK_SECONDS = 90.0
 """Beyond the grace: kills, removals, retries of writes after a fault, and the object's own deletion."""
 
@@ -51,7 +53,7 @@ class DeletionInTime(Checker):
             self._due[uid] = (deletion, pod.spec.node_name, change.key)
 
     def tick(self) -> None:
-        if not self.has_been_quiet_for(SLACK_SECONDS):
+        if not self.has_been_quiet_for(QUIET_SECONDS):
             return
         now = self.surroundings.now()
         slack = timedelta(seconds=SLACK_SECONDS)

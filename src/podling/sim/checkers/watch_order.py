@@ -39,16 +39,16 @@ class WatchOrder(Checker):
         if before is None:
             before = int(options.resource_version) if options.resource_version.isdigit() else None
         self._delivered[number] = delivery.revision
-        if before is None or delivery.is_bookmark:
+        if before is None or (delivery.is_bookmark and delivery.revision == before):
             return
         if delivery.revision <= before:
             self.report(f"{what} delivers revision {delivery.revision} after {before}")
         elif not (options.label_selector or options.field_selector or target.name):
-            self._check_gap(
-                what, (target.resource.storage_resource, target.namespace), before, delivery.revision
-            )
+            place = (target.resource.storage_resource, target.namespace)
+            self._check_gap(what, place, before, delivery.revision + delivery.is_bookmark)
 
     def _check_gap(self, what: str, place: Place, before: int, revision: int) -> None:
+        """Report a change between two revisions. A bookmark says that its own revision was delivered too."""
         history = self._history.get(place, [])
         following = bisect_right(history, before)
         if following < len(history) and history[following] < revision:

@@ -6,11 +6,11 @@ from datetime import UTC, datetime
 
 import pytest
 
-from podling.cli.simulation.output import first_failure
 from podling.sim.assertions import Result
 from podling.sim.checkers.base import Violation
 from podling.sim.runner import Outcome
 from podling.sim.schedule import ActionRecord
+from podling.sim.shrinking import first_failure
 
 GOOD = Result("good", True, 1.0, "held")
 BAD = Result("bad", False, 1.0, "did not hold")

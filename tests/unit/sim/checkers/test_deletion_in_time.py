@@ -48,7 +48,7 @@ def test_time_of_a_fault_does_not_count() -> None:
     history.wait(600)
     assert not history.texts
     history.quiet = history.at
-    history.wait(100)
+    history.wait(250)
     assert history.texts == [LATE]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 import msgspec
+import pytest
 
 from podling.api.apps_v1 import ReplicaSet
 from podling.sim.checkers.owners import Owners
@@ -63,3 +64,19 @@ def test_object_with_a_living_owner_stays() -> None:
     history.wait(400)
     history.checker.end()
     assert not history.texts
+
+
+@pytest.mark.parametrize(
+    ("blocks", "finalizer", "count"), [(True, True, 1), (False, True, 0), (True, False, 0)]
+)
+def test_owner_in_the_foreground_goes_last(blocks: bool, finalizer: bool, count: int) -> None:
+    history = History(Owners)
+    going = replica_set()
+    if finalizer:
+        held = msgspec.structs.replace(going.metadata, finalizers=("foregroundDeletion",))
+        going = msgspec.structs.replace(going, metadata=held)
+    history.write(going)
+    history.write(pod(ownerReferences=[OWNER | {"blockOwnerDeletion": blocks}]))
+    history.delete(replica_set())
+    text = "replicasets/default/rs went before pods/default/web, which block its deletion"
+    assert history.texts == [text] * count

@@ -41,3 +41,14 @@ def test_revision_that_falls_is_a_violation() -> None:
     history.revision = 0
     history.write(pod("b"))
     assert history.texts == ["revision 1 of pods/default/b follows revision 1"]
+
+
+@pytest.mark.parametrize(("revision", "count"), [(1, 0), (2, 1), (3, 1)])
+def test_bookmark_says_that_all_was_delivered(revision: int, count: int) -> None:
+    history = History(WatchOrder)
+    for name in "ab":
+        history.write(pod(name))
+    history.deliver(1, after="0")
+    history.deliver(revision, after="0", is_bookmark=True)
+    text = f"watch 1 of pods by scheduler misses revision 2: {revision + 1} follows 1"
+    assert history.texts == [text] * count
