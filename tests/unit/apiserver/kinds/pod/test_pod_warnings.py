@@ -93,7 +93,6 @@ ROWS: list[tuple[str, list[str]]] = [
         [
             "metadata.annotations[container.apparmor.security.beta.kubernetes.io/main]: deprecated since "
             'v1.30; use the "appArmorProfile" field instead',
-            f"{C0}.securityContext.appArmorProfile: not honoured by this cluster",
         ],
     ),
 ]
