@@ -8,7 +8,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 from podling.api.apiextensions_v1 import CustomResourceDefinition
-from podling.machinery.encoding import codec
+from podling_kruise.definitions import definition_of, version_of
 from podling_kruise.names import GROUP
 from podling_kruise.schemas import (
     FLAG,
@@ -77,32 +77,7 @@ _STATUS = record(
 @lru_cache(1)
 def definition() -> CustomResourceDefinition:
     """Return the definition; objects are stored as ``v1beta1``."""
-    plain = {
-        "metadata": {"name": NAME},
-        "spec": {
-            "group": GROUP,
-            "scope": "Namespaced",
-            "names": {
-                "plural": "broadcastjobs",
-                "singular": "broadcastjob",
-                "kind": "BroadcastJob",
-                "listKind": "BroadcastJobList",
-                "shortNames": ["bcj"],
-            },
-            "versions": [_version("v1alpha1", storage=False), _version("v1beta1", storage=True)],
-        },
-    }
-    return codec.convert(plain, CustomResourceDefinition, "Strict")[0]
-
-
-def _version(name: str, *, storage: bool) -> Schema:
-
-    schema = record(apiVersion=TEXT, kind=TEXT, metadata={"type": "object"}, spec=SPEC, status=_STATUS)
-    return {
-        "name": name,
-        "served": True,
-        "storage": storage,
-        "schema": {"openAPIV3Schema": described(schema, "A pod on every node that fits.")},
-        "subresources": {"status": {}},
-        "additionalPrinterColumns": _COLUMNS,
-    }
+    text = "A pod on every node that fits."
+    older = version_of("v1alpha1", text, SPEC, _STATUS, _COLUMNS, storage=False)
+    newer = version_of("v1beta1", text, SPEC, _STATUS, _COLUMNS, storage=True)
+    return definition_of("BroadcastJob", (older, newer), short_names=["bcj"])

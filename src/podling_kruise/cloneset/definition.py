@@ -8,7 +8,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 from podling.api.apiextensions_v1 import CustomResourceDefinition
-from podling.machinery.encoding import codec
+from podling_kruise.definitions import STATUS_AND_SCALE, definition_of, version_of
 from podling_kruise.names import GROUP
 from podling_kruise.schemas import (
     CONDITIONS,
@@ -45,15 +45,6 @@ _COLUMNS = [
     column("IMAGES", ".spec.template.spec.containers[*].image", kind="string", priority=1),
     column("SELECTOR", ".status.labelSelector", kind="string", priority=1),
 ]
-_SUBRESOURCES = {
-    "status": {},
-    "scale": {
-        "specReplicasPath": ".spec.replicas",
-        "statusReplicasPath": ".status.replicas",
-        "labelSelectorPath": ".status.labelSelector",
-    },
-}
-
 _STRATEGY = {
     "partition": described(INT_OR_STRING, "Pods, as a number or a share, that keep the old revision."),
     "maxUnavailable": described(INT_OR_STRING, "Pods that may be unavailable during an update."),
@@ -112,25 +103,11 @@ _STATUS = record(
 @lru_cache(1)
 def definition() -> CustomResourceDefinition:
     """Return the definition; objects are stored as ``v1beta1``."""
-    plain = {
-        "metadata": {"name": NAME},
-        "spec": {
-            "group": GROUP,
-            "scope": "Namespaced",
-            "names": {
-                "plural": "clonesets",
-                "singular": "cloneset",
-                "kind": "CloneSet",
-                "listKind": "CloneSetList",
-                "shortNames": ["clone"],
-            },
-            "versions": [
-                _version("v1alpha1", _ALPHA_SCALE, _ALPHA_STRATEGY, storage=False),
-                _version("v1beta1", _BETA_SCALE, _BETA_STRATEGY, storage=True),
-            ],
-        },
-    }
-    return codec.convert(plain, CustomResourceDefinition, "Strict")[0]
+    versions = (
+        _version("v1alpha1", _ALPHA_SCALE, _ALPHA_STRATEGY, storage=False),
+        _version("v1beta1", _BETA_SCALE, _BETA_STRATEGY, storage=True),
+    )
+    return definition_of("CloneSet", versions, short_names=["clone"])
 
 
 def _version(name: str, scale: Schema, strategy: Schema, *, storage: bool) -> Schema:
@@ -147,12 +124,12 @@ def _version(name: str, scale: Schema, strategy: Schema, *, storage: bool) -> Sc
         lifecycle=described(LIFECYCLE, "Hooks that hold pods back."),
         progressDeadlineSeconds=described(number(), "Time within which an update must make progress."),
     )
-    schema = record(apiVersion=TEXT, kind=TEXT, metadata={"type": "object"}, spec=spec, status=_STATUS)
-    return {
-        "name": name,
-        "served": True,
-        "storage": storage,
-        "schema": {"openAPIV3Schema": described(schema, "A number of equal pods.")},
-        "subresources": _SUBRESOURCES,
-        "additionalPrinterColumns": _COLUMNS,
-    }
+    return version_of(
+        name,
+        "A number of equal pods.",
+        spec,
+        _STATUS,
+        _COLUMNS,
+        storage=storage,
+        subresources=STATUS_AND_SCALE,
+    )

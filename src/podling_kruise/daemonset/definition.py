@@ -8,7 +8,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 from podling.api.apiextensions_v1 import CustomResourceDefinition
-from podling.machinery.encoding import codec
+from podling_kruise.definitions import definition_of, version_of
 from podling_kruise.names import GROUP
 from podling_kruise.schemas import (
     CONDITIONS,
@@ -83,42 +83,14 @@ _COUNTS = (
 def definition() -> CustomResourceDefinition:
     """Return the definition; objects are stored as ``v1beta1``."""
     newer = {**_SPEC, "scaleStrategy": described(_SCALE, "The way pods are created.")}
-    plain = {
-        "metadata": {"name": NAME},
-        "spec": {
-            "group": GROUP,
-            "scope": "Namespaced",
-            "names": {
-                "plural": "daemonsets",
-                "singular": "daemonset",
-                "kind": "DaemonSet",
-                "listKind": "DaemonSetList",
-                "shortNames": ["daemon", "ads"],
-            },
-            "versions": [
-                _version("v1alpha1", _SPEC, {**_STATUS, "daemonSetHash": TEXT}, storage=False),
-                _version("v1beta1", newer, {**_STATUS, "updateRevision": TEXT}, storage=True),
-            ],
-        },
-    }
-    return codec.convert(plain, CustomResourceDefinition, "Strict")[0]
-
-
-def _version(
-    name: str, spec: dict[str, Schema], status: dict[str, Schema], *, storage: bool
-) -> dict[str, object]:
-    schema = record(
-        apiVersion=TEXT,
-        kind=TEXT,
-        metadata={"type": "object"},
-        spec=record(("selector", "template"), **spec),
-        status=record(_COUNTS, **status),
+    versions = (
+        _version("v1alpha1", _SPEC, {**_STATUS, "daemonSetHash": TEXT}, storage=False),
+        _version("v1beta1", newer, {**_STATUS, "updateRevision": TEXT}, storage=True),
     )
-    return {
-        "name": name,
-        "served": True,
-        "storage": storage,
-        "schema": {"openAPIV3Schema": described(schema, "A pod on every node that should have one.")},
-        "subresources": {"status": {}},
-        "additionalPrinterColumns": _COLUMNS,
-    }
+    return definition_of("DaemonSet", versions, short_names=["daemon", "ads"])
+
+
+def _version(name: str, own: dict[str, Schema], own_status: dict[str, Schema], *, storage: bool) -> Schema:
+    spec, status = record(("selector", "template"), **own), record(_COUNTS, **own_status)
+    text = "A pod on every node that should have one."
+    return version_of(name, text, spec, status, _COLUMNS, storage=storage)

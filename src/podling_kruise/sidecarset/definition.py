@@ -8,7 +8,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 from podling.api.apiextensions_v1 import CustomResourceDefinition
-from podling.machinery.encoding import codec
+from podling_kruise.definitions import definition_of, version_of
 from podling_kruise.names import GROUP
 from podling_kruise.schemas import (
     FLAG,
@@ -76,24 +76,8 @@ def definition() -> CustomResourceDefinition:
     """Return the definition; objects are stored as ``v1beta1``."""
     older = {"namespace": described(TEXT, "The namespace of the pods; all without one.")}
     newer = {"customVersion": described(TEXT, "A name of this revision.")}
-    plain = {
-        "metadata": {"name": NAME},
-        "spec": {
-            "group": GROUP,
-            "scope": "Cluster",
-            "names": {
-                "plural": "sidecarsets",
-                "singular": "sidecarset",
-                "kind": "SidecarSet",
-                "listKind": "SidecarSetList",
-            },
-            "versions": [
-                _version("v1alpha1", older, storage=False),
-                _version("v1beta1", newer, storage=True),
-            ],
-        },
-    }
-    return codec.convert(plain, CustomResourceDefinition, "Strict")[0]
+    versions = (_version("v1alpha1", older, storage=False), _version("v1beta1", newer, storage=True))
+    return definition_of("SidecarSet", versions, scope="Cluster")
 
 
 def _version(name: str, own: dict[str, Schema], *, storage: bool) -> Schema:
@@ -110,12 +94,5 @@ def _version(name: str, own: dict[str, Schema], *, storage: bool) -> Schema:
         patchPodMetadata=described(_METADATA, "Annotations that the pods get."),
         **own,
     )
-    schema = record(apiVersion=TEXT, kind=TEXT, metadata={"type": "object"}, spec=spec, status=_STATUS)
-    return {
-        "name": name,
-        "served": True,
-        "storage": storage,
-        "schema": {"openAPIV3Schema": described(schema, "Containers that are injected into pods.")},
-        "subresources": {"status": {}},
-        "additionalPrinterColumns": _COLUMNS,
-    }
+    text = "Containers that are injected into pods."
+    return version_of(name, text, spec, _STATUS, _COLUMNS, storage=storage)

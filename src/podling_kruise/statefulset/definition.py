@@ -8,7 +8,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 from podling.api.apiextensions_v1 import CustomResourceDefinition
-from podling.machinery.encoding import codec
+from podling_kruise.definitions import STATUS_AND_SCALE, definition_of, version_of
 from podling_kruise.names import GROUP
 from podling_kruise.schemas import (
     CONDITIONS,
@@ -38,14 +38,6 @@ _COLUMNS = [
     column("CONTAINERS", ".spec.template.spec.containers[*].name", kind="string", priority=1),
     column("IMAGES", ".spec.template.spec.containers[*].image", kind="string", priority=1),
 ]
-_SUBRESOURCES = {
-    "status": {},
-    "scale": {
-        "specReplicasPath": ".spec.replicas",
-        "statusReplicasPath": ".status.replicas",
-        "labelSelectorPath": ".status.labelSelector",
-    },
-}
 _STRATEGY = record(
     type=described(TEXT, "RollingUpdate or OnDelete; a podUpdatePolicy stands for a rolling update with it."),
     rollingUpdate=record(
@@ -131,43 +123,15 @@ _NEWER_STATUS = {
 @lru_cache(1)
 def definition() -> CustomResourceDefinition:
     """Return the definition; objects are stored as ``v1beta1``."""
-    plain = {
-        "metadata": {"name": NAME},
-        "spec": {
-            "group": GROUP,
-            "scope": "Namespaced",
-            "names": {
-                "plural": "statefulsets",
-                "singular": "statefulset",
-                "kind": "StatefulSet",
-                "listKind": "StatefulSetList",
-                "shortNames": ["sts", "asts"],
-            },
-            "versions": [
-                _version("v1alpha1", _SHARED, _STATUS, storage=False),
-                _version("v1beta1", {**_SHARED, **_NEWER}, {**_STATUS, **_NEWER_STATUS}, storage=True),
-            ],
-        },
-    }
-    return codec.convert(plain, CustomResourceDefinition, "Strict")[0]
-
-
-def _version(
-    name: str, spec: dict[str, Schema], status: dict[str, Schema], *, storage: bool
-) -> dict[str, object]:
-    counts = ("availableReplicas", "currentReplicas", "readyReplicas", "replicas", "updatedReplicas")
-    schema = record(
-        apiVersion=TEXT,
-        kind=TEXT,
-        metadata={"type": "object"},
-        spec=record(("selector", "template"), **spec),
-        status=record(counts, **status),
+    versions = (
+        _version("v1alpha1", _SHARED, _STATUS, storage=False),
+        _version("v1beta1", {**_SHARED, **_NEWER}, {**_STATUS, **_NEWER_STATUS}, storage=True),
     )
-    return {
-        "name": name,
-        "served": True,
-        "storage": storage,
-        "schema": {"openAPIV3Schema": described(schema, "Pods with an identity, made and updated in order.")},
-        "subresources": _SUBRESOURCES,
-        "additionalPrinterColumns": _COLUMNS,
-    }
+    return definition_of("StatefulSet", versions, short_names=["sts", "asts"])
+
+
+def _version(name: str, own: dict[str, Schema], own_status: dict[str, Schema], *, storage: bool) -> Schema:
+    counts = ("availableReplicas", "currentReplicas", "readyReplicas", "replicas", "updatedReplicas")
+    spec, status = record(("selector", "template"), **own), record(counts, **own_status)
+    text = "Pods with an identity, made and updated in order."
+    return version_of(name, text, spec, status, _COLUMNS, storage=storage, subresources=STATUS_AND_SCALE)

@@ -1,36 +1,43 @@
-"""Names and columns under which ``kubectl`` shows OpenKruise's workloads."""
+"""Definitions put together: names that follow the kind, one schema around each version's own parts."""
 
 from __future__ import annotations
 
-import pytest
-
-from podling_kruise.extension import KruiseExtension
-
-DEFINITIONS = {each.spec.names.plural: each for each in KruiseExtension().definitions()}
+from podling_kruise.definitions import STATUS_AND_SCALE, definition_of, version_of
+from podling_kruise.schemas import TEXT, column, record
 
 
-@pytest.mark.parametrize(
-    ("plural", "short", "columns", "scales"),
-    [
-        ("statefulsets", ("sts", "asts"), ["DESIRED", "CURRENT", "UPDATED", "READY", "AGE"], True),
-        (
-            "daemonsets",
-            ("daemon", "ads"),
-            ["DESIRED", "CURRENT", "READY", "UP-TO-DATE", "AVAILABLE", "AGE"],
-            False,
-        ),
-    ],
-)
-def test_short_names_and_columns(
-    plural: str, short: tuple[str, ...], columns: list[str], scales: bool
-) -> None:
-    definition = DEFINITIONS[plural]
-    assert definition.spec.names.short_names == short
-    versions = {each.name: each for each in definition.spec.versions}
-    assert [name for name, each in versions.items() if each.storage] == ["v1beta1"]
-    assert versions.keys() == {"v1alpha1", "v1beta1"}
-    for version in versions.values():
-        shown = [each.name for each in version.additional_printer_columns if not each.priority]
-        assert shown == columns
-        assert version.subresources is not None
-        assert (version.subresources.scale is not None) is scales
+def test_names_follow_the_kind() -> None:
+    version = version_of("v1", "Things.", record(a=TEXT), record(), [], storage=True)
+    found = definition_of("ThingSet", [version], scope="Cluster", short_names=["ts"])
+    names = found.spec.names
+    assert found.metadata.name == "thingsets.apps.kruise.io"
+    assert (names.plural, names.singular, names.kind, names.list_kind, names.short_names) == (
+        "thingsets",
+        "thingset",
+        "ThingSet",
+        "ThingSetList",
+        ("ts",),
+    )
+    assert (found.spec.group, found.spec.scope) == ("apps.kruise.io", "Cluster")
+
+
+def test_version_has_the_parts_that_it_is_given() -> None:
+    age = column("AGE", ".metadata.creationTimestamp", kind="date")
+    plain = version_of(
+        "v1beta1",
+        "Things.",
+        record(a=TEXT),
+        record(b=TEXT),
+        [age],
+        storage=False,
+        subresources=STATUS_AND_SCALE,
+    )
+    [version] = definition_of("ThingSet", [plain]).spec.versions
+    assert (version.name, version.served, version.storage) == ("v1beta1", True, False)
+    assert version.subresources is not None
+    assert version.subresources.scale is not None
+    assert [each.name for each in version.additional_printer_columns] == ["AGE"]
+    schema = plain["schema"]["openAPIV3Schema"]
+    assert schema["description"] == "Things."
+    assert schema["properties"]["spec"] == record(a=TEXT)
+    assert schema["properties"]["status"] == record(b=TEXT)
