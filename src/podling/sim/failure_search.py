@@ -29,6 +29,8 @@ from podling.sim.shrinking import (
 SHRINK_SECONDS = 120.0
 """The real time that shrinking takes at most, unless the caller says otherwise."""
 
+logger = logging.getLogger(__name__)
+
 
 class Shrunk(Struct, frozen=True):
     """The smallest scenario that was found to fail. ``is_smallest``: no step makes it smaller."""
@@ -118,10 +120,12 @@ def _outcome(scenario: Scenario, folder: Path, seed: int) -> Outcome | None:
         return run_scenario(scenario, folder, seed)[0]
     except (asyncio.CancelledError, KeyboardInterrupt):
         raise
-    except Exception:
-        return None
+    except Exception as error:
+        problem = error
     finally:
         logging.disable(before)
+    logger.debug("a smaller scenario cannot run", exc_info=problem)
+    return None
 
 
 def _moment(outcome: Outcome) -> float:
