@@ -23,15 +23,20 @@ STATUS_AND_SCALE: Schema = {
 
 
 def definition_of(
-    kind: str, versions: Sequence[Schema], *, scope: str = "Namespaced", short_names: Sequence[str] = ()
+    kind: str,
+    versions: Sequence[Schema],
+    *,
+    group: str = GROUP,
+    scope: str = "Namespaced",
+    short_names: Sequence[str] = (),
 ) -> CustomResourceDefinition:
-    """Return the definition of a kind of OpenKruise's workloads, with the versions of ``version_of``."""
+    """Return the definition of a kind of OpenKruise, with the versions of ``version_of``."""
     singular = kind.lower()
     names = {"plural": f"{singular}s", "singular": singular, "kind": kind, "listKind": f"{kind}List"}
     plain = {
-        "metadata": {"name": f"{singular}s.{GROUP}"},
+        "metadata": {"name": f"{singular}s.{group}"},
         "spec": {
-            "group": GROUP,
+            "group": group,
             "scope": scope,
             "names": {**names, "shortNames": list(short_names)},
             "versions": list(versions),

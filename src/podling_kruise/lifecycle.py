@@ -9,17 +9,15 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-import msgspec
 from msgspec import structs
 
-from podling.api.core_v1 import Pod, PodCondition
-from podling.machinery.conditions import find, is_true
+from podling.api.core_v1 import Pod
+from podling.machinery.conditions import is_true
 from podling_kruise.common_types import Lifecycle, LifecycleHook
-from podling_kruise.inplace.completion import DONE, has_condition, with_gate
+from podling_kruise.inplace.completion import DONE, has_condition
 from podling_kruise.inplace.pod_plan import has_readiness_gate
 from podling_kruise.inplace.update_state import time_text
 from podling_kruise.names import (
-    KRUISE_POD_READY,
     LIFECYCLE_STATE,
     LIFECYCLE_TIMESTAMP,
     PREPARING_UPDATE_AS_UPDATE,
@@ -28,6 +26,7 @@ from podling_kruise.names import (
     TEMPLATE_HASH,
     UPDATE_GRACE,
 )
+from podling_kruise.pod_readiness import with_entry, without_entry
 
 PREPARING_NORMAL, NORMAL = "PreparingNormal", "Normal"
 PREPARING_UPDATE, UPDATING, UPDATED = "PreparingUpdate", "Updating", "Updated"
@@ -148,26 +147,8 @@ def with_revision(pod: Pod, revision: str, gates: Mapping[str, bool]) -> Pod:
 
 def with_readiness_of(pod: Pod, state: str, now: datetime) -> Pod:
     """Return the pod with the gate ``KruisePodReady`` that a state implies, for hooks that close it."""
-    if not has_readiness_gate(pod, KRUISE_POD_READY):
-        return pod
-    found = find(pod.status.conditions, KRUISE_POD_READY)
-    messages = _messages(found)
     if state in _CLOSES:
-        wanted = sorted({*messages, (_WRITER, _CLOSES[state])})
-    elif state == UPDATED:
-        wanted = [each for each in messages if each != (_WRITER, _CLOSES[PREPARING_UPDATE])]
-    else:
-        return pod
-    if wanted == messages:
-        return pod
-    text = msgspec.json.encode([{"userAgent": agent, "key": key} for agent, key in wanted]).decode()
-    status = "False" if wanted else "True"
-    return with_gate(pod, PodCondition(type=KRUISE_POD_READY, status=status, message=text), now)
-
-
-def _messages(condition: PodCondition | None) -> list[tuple[str, str]]:
-    try:
-        found = msgspec.json.decode(condition.message or "[]") if condition is not None else []
-        return sorted((each["userAgent"], each["key"]) for each in found)
-    except (msgspec.DecodeError, TypeError, KeyError):
-        return []
+        return with_entry(pod, (_WRITER, _CLOSES[state]), now)
+    if state == UPDATED:
+        return without_entry(pod, (_WRITER, _CLOSES[PREPARING_UPDATE]), now)
+    return pod

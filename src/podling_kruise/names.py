@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 GROUP = "apps.kruise.io"
+POLICY_GROUP = "policy.kruise.io"
 SYSTEM_NAMESPACE = "kruise-system"
 """The namespace of OpenKruise's configuration, and of revisions whose owner has none."""
 
@@ -22,6 +23,16 @@ TEMPLATE_HASH = "pod-template-hash"
 
 DELETION_PROTECTION = "policy.kruise.io/delete-protection"
 """The label of objects that must not be deleted: ``Always``, or ``Cascading`` while they own others."""
+
+PROTECT_OPERATIONS = "kruise.io/pub-protect-operations"
+PROTECT_TOTAL_REPLICAS = "pub.kruise.io/protect-total-replicas"
+"""Annotations of PodUnavailableBudgets, which are fields of the newer version."""
+NO_PROTECTION = "pub.kruise.io/no-protect"
+"""The annotation of pods that no PodUnavailableBudget protects."""
+RELATED_BUDGET, DEPRECATED_RELATED_BUDGET = "pub.kruise.io/related-pub", "kruise.io/related-pub"
+"""Annotations of pods with the name of their PodUnavailableBudget."""
+UNAVAILABLE_PREFIX = "unavailable-pod.kruise.io/"
+"""The prefix of labels that make a pod count as unavailable."""
 
 LIFECYCLE_STATE = "lifecycle.apps.kruise.io/state"
 LIFECYCLE_TIMESTAMP = "lifecycle.apps.kruise.io/timestamp"
@@ -52,9 +63,13 @@ PARTITION_ROLLBACK = "CloneSetPartitionRollback"
 PREPARING_UPDATE_AS_UPDATE = "PreparingUpdateAsUpdate"
 SHORT_HASH = "CloneSetShortHash"
 TEMPLATE_NO_DEFAULTS = "TemplateNoDefaults"
+POD_READINESS_GATE = "KruisePodReadinessGate"
 DELETION_PROTECTION_GATE = "ResourcesDeletionProtection"
 METADATA_PATCHES_ALLOWED = "SidecarSetPatchPodMetadataDefaultsAllowed"
 SORTED_SIDECARS = "EnableSortSidecarContainerByName"
+AUTO_RESIZE_CLAIMS = "StatefulSetAutoResizePVCGate"
+BUDGET_DELETE_GATE = "PodUnavailableBudgetDeleteGate"
+BUDGET_UPDATE_GATE = "PodUnavailableBudgetUpdateGate"
 CRD_CASCADING = "DeletionProtectionForCRDCascadingGate"
 
 FEATURE_GATES: Mapping[str, bool] = {
@@ -66,10 +81,15 @@ FEATURE_GATES: Mapping[str, bool] = {
     TEMPLATE_NO_DEFAULTS: False,
     DELETION_PROTECTION_GATE: True,
     CRD_CASCADING: False,
+    AUTO_RESIZE_CLAIMS: True,
+    BUDGET_DELETE_GATE: True,
+    BUDGET_UPDATE_GATE: True,
     METADATA_PATCHES_ALLOWED: False,
     SORTED_SIDECARS: False,
+    POD_READINESS_GATE: False,
 }
-"""OpenKruise's feature gates that are honoured, with its defaults where kruise-daemon does not run.
+"""OpenKruise's feature gates that are honoured.
 
-Protection of deletion is on: a label that says it shall not be without effect.
+Protection of deletion, and of updates by PodUnavailableBudgets, and the growth of claims are on: what wants
+them shall not be without effect.
 """

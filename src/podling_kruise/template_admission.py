@@ -46,14 +46,20 @@ class TemplateAdmission(Plugin):
         made: dict[str, Any] = {}
         template = spec.get("template")
         if isinstance(template, dict):
-            kind, unknown = codec.convert({"template": template}, PodTemplate)
+            unknown = codec.convert({"template": template}, PodTemplate)[1]
             report_unknown(request, [text.replace('"template', '"spec.template', 1) for text in unknown])
-            filled = self._server.defaulted(kind, resource_of(PodTemplate))
-            made["template"] = codec.to_plain(filled.template)
+            made["template"] = self.filled_template(template)
         claims = spec.get("volumeClaimTemplates")
         if isinstance(claims, list):
             made["volumeClaimTemplates"] = [self._claim(each) for each in claims]
         return made
+
+    def filled_template(self, template: dict[str, Any]) -> dict[str, Any]:
+        """Return a pod template with the defaults of pods."""
+        kind, _ = codec.convert({"template": template}, PodTemplate, "Ignore")
+        filled = self._server.defaulted(kind, resource_of(PodTemplate))
+        found: dict[str, Any] = codec.to_plain(filled.template)
+        return found
 
     def _claim(self, plain: Any) -> dict[str, Any]:
         claim, _ = codec.convert(plain, PersistentVolumeClaim, "Ignore")

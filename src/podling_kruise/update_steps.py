@@ -19,7 +19,7 @@ from podling.controllers.children import Children
 from podling.controllers.workloads.pod_control import together
 from podling.machinery.errors import ApiError
 from podling_kruise.common_types import InPlaceUpdateStrategy, Lifecycle
-from podling_kruise.inplace.completion import unfinished
+from podling_kruise.inplace.completion import leaves_running, unfinished
 from podling_kruise.inplace.pod_updates import Marked, PodUpdates
 from podling_kruise.inplace.revision_diff import update_spec
 from podling_kruise.inplace.update_state import UpdateSpec
@@ -35,10 +35,17 @@ from podling_kruise.lifecycle import (
     state_of,
     with_state,
 )
+from podling_kruise.names import BUDGET_UPDATE_GATE
 from podling_kruise.pod_writes import PodWrites
+from podling_kruise.podunavailablebudget.guard import BudgetGuard
+from podling_kruise.podunavailablebudget.types import RESIZE, UPDATE
 
 PARALLEL = 50
 """Pods that are written at the same time, so that writes share commits of the store."""
+
+
+BUDGET_SECONDS = 1.0
+"""Time after which a spent PodUnavailableBudget is tried again."""
 
 
 class NotInPlace(Exception):
@@ -72,6 +79,7 @@ class UpdateSteps:
         self._recorder, self._children, self._gates = recorder, children, gates
         self._writes = PodWrites(client, children)
         self._in_place = PodUpdates(client, marked)
+        self._guard = BudgetGuard(client)
 
     async def refresh(self, owner: ApiObject, pod: Pod, lifecycle: Lifecycle | None, update: str) -> Looked:
         """Bring a pod's update and lifecycle forward. ``update`` is the name of the update revision.
@@ -110,6 +118,10 @@ class UpdateSteps:
         grace = strategy.grace_period_seconds if strategy is not None else 0
         return update_spec(own.data, target.data, target.metadata.name or "", self._gates, grace)
 
+    async def is_allowed(self, pod: Pod, operation: str = UPDATE) -> bool:
+        """Return whether the pod's PodUnavailableBudget was spent for an operation, or has no say."""
+        return not self._gates[BUDGET_UPDATE_GATE] or await self._guard.allows(pod, operation)
+
     async def update(
         self, owner: ApiObject, pod: Pod, lifecycle: Lifecycle | None, spec: UpdateSpec
     ) -> float | None:
@@ -119,6 +131,10 @@ class UpdateSteps:
         """
         hook = lifecycle.in_place_update if lifecycle is not None else None
         state = state_of(pod)
+        if state == PREPARING_UPDATE and is_hooked(hook, pod):
+            return None
+        if not await self.is_allowed(pod, operation_of(pod, spec)):
+            return BUDGET_SECONDS
         if state in ("", PREPARING_NORMAL, NORMAL) and is_hooked(hook, pod) and hook is not None:
             marks = hook.mark_pod_not_ready
             await self._writes.set_state(owner, pod, PREPARING_UPDATE, marks=marks)
@@ -127,8 +143,6 @@ class UpdateSteps:
             if hook is not None:
                 marks = hook.mark_pod_not_ready
                 await self._writes.set_state(owner, pod, PREPARING_UPDATE, marks=marks, hook=hook)
-            return None
-        if state == PREPARING_UPDATE and is_hooked(hook, pod):
             return None
         now, name = clock.now(), pod.metadata.name
         try:
@@ -141,6 +155,11 @@ class UpdateSteps:
         text = f"successfully update pod {name} in-place(revision {spec.revision})"
         self._recorder.event(owner, "Normal", "SuccessfulUpdatePodInPlace", text)
         return float(spec.grace_seconds) or None
+
+
+def operation_of(pod: Pod, spec: UpdateSpec) -> str:
+    """Return the operation that an update in place is to a PodUnavailableBudget."""
+    return RESIZE if leaves_running(pod, spec) else UPDATE
 
 
 async def in_groups(call: Callable[[Pod], Awaitable[object]], pods: Sequence[Pod]) -> Exception | None:

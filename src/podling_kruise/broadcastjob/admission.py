@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any, ClassVar
 
 from msgspec import structs
@@ -25,10 +24,9 @@ from podling_kruise.broadcastjob.types import (
     BroadcastJobSpec,
 )
 from podling_kruise.names import GROUP
+from podling_kruise.object_names import name_errors
 from podling_kruise.template_admission import TemplateAdmission
 from podling_kruise.template_validation import SPEC, TEMPLATE
-
-_NAME = re.compile(r"[a-zA-Z0-9\-]+")
 
 
 class BroadcastJobAdmission(TemplateAdmission):
@@ -51,7 +49,8 @@ class BroadcastJobAdmission(TemplateAdmission):
 
     async def validate(self, request: AdmissionRequest, objects: Objects) -> None:
         job = typed(request.object, BroadcastJob)
-        found = _name_errors(job.metadata.name or job.metadata.generate_name or "") + spec_errors(job.spec)
+        name = job.metadata.name or job.metadata.generate_name or ""
+        found = name_errors(name, "BroadcastJob") + spec_errors(job.spec)
         found += self.template_errors(job.spec.template, (), request)
         if found:
             raise errors.invalid(request.kind, GROUP, job.metadata.name or "", found)
@@ -89,16 +88,3 @@ def spec_errors(spec: BroadcastJobSpec) -> list[FieldError]:
 
 def _choice(where: Path, value: str, known: tuple[str, ...]) -> list[FieldError]:
     return [] if value in ("", *known) else [fields.not_supported(where, value, known)]
-
-
-def _name_errors(name: str) -> list[FieldError]:
-    where, found = Path("metadata").child("name"), []
-    if not _NAME.fullmatch(name):
-        text = (
-            "BroadcastJob name must consist of alphanumeric characters or '-' (e.g. 'example-com', "
-            "regex used for validation is '^[a-zA-Z0-9\\-]+$')"
-        )
-        found.append(fields.invalid(where, name, text))
-    if len(name) > 63:
-        found.append(fields.invalid(where, name, "must be no more than 63 characters"))
-    return found

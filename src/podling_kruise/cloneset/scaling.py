@@ -14,8 +14,10 @@ from podling.client.informer import Informer
 from podling.controllers.children import Children
 from podling.controllers.refusals import is_namespace_terminating
 from podling.controllers.workloads.pod_control import slow_start, together
+from podling.controllers.workloads.replacement_rate import ReplacementRate
 from podling.machinery.encoding import codec
 from podling.machinery.errors import ApiError, is_already_exists, is_not_found
+from podling.machinery.pods import is_terminal
 from podling_kruise.cloneset.pods import ID_LENGTH, choose_ids, claims_of, instance_id, new_pod
 from podling_kruise.cloneset.removal_ranking import choose_for_removal, removal_order
 from podling_kruise.cloneset.scale_plan import Differences, differences, is_pod_available, is_specified_delete
@@ -59,6 +61,7 @@ class Scaling:
         self._client, self._recorder = client, recorder
         self._children, self._nodes, self._gates = children, nodes, gates
         self._writes = PodWrites(client, children)
+        self._replacements = ReplacementRate()
 
     async def scale(
         self,
@@ -142,10 +145,13 @@ class Scaling:
             for each in names[old:]
         ]
         known = {claim.metadata.name or "" for claim in claims}
+        ended = sum(map(is_terminal, self._children.owned(owner)))
         created = 0
 
         async def create(position: int) -> None:
             nonlocal created
+            if position < ended:
+                await self._replacements.wait()
             await self._create_one(owner, made[position], known)
             created += 1
 

@@ -32,7 +32,7 @@ from podling_kruise.lifecycle import (
 )
 from podling_kruise.names import REVISION_HASH, TEMPLATE_HASH, UPDATE_GRACE
 from podling_kruise.pod_writes import PodWrites
-from podling_kruise.update_steps import NotInPlace, UpdateSteps, in_groups
+from podling_kruise.update_steps import BUDGET_SECONDS, NotInPlace, UpdateSteps, in_groups
 
 
 class Outcome(Struct, frozen=True):
@@ -138,6 +138,8 @@ class Updating:
                 raise NotInPlace(
                     f"find Pod {pod.metadata.name} update strategy is InPlaceOnly but can not update in-place"
                 )
+        if not await self._steps.is_allowed(pod):
+            return BUDGET_SECONDS
         try:
             await self._writes.choose_for_deletion(owner, pod)
         except (ApiError, Unreachable) as error:

@@ -26,9 +26,11 @@ from podling_kruise.inplace.pod_updates import PodUpdates
 from podling_kruise.inplace.revision_diff import update_spec
 from podling_kruise.inplace.update_state import UpdateSpec
 from podling_kruise.lifecycle import PREPARING_DELETE, is_hooked, is_quiet
+from podling_kruise.names import BUDGET_UPDATE_GATE
 from podling_kruise.pod_writes import PodWrites
+from podling_kruise.podunavailablebudget.guard import BudgetGuard
 from podling_kruise.policies import IN_PLACE, ONLY
-from podling_kruise.update_steps import NotInPlace, in_groups
+from podling_kruise.update_steps import NotInPlace, in_groups, operation_of
 
 
 def with_gate(owner: DaemonOwner, pod: Pod) -> Pod:
@@ -61,6 +63,7 @@ class AdvancedDaemonPods(DaemonPods):
         self._events, self._owned, self._gates = recorder, children, gates
         self._states = PodWrites(client, children)
         self._in_place = PodUpdates(client, _marked)
+        self._guard = BudgetGuard(client)
 
     async def released(self, owner: DaemonSet, pods: Sequence[Pod]) -> tuple[list[Pod], bool]:
         """Return the pods to delete that no hook holds; the others become ``PreparingDelete``.
@@ -133,6 +136,8 @@ class AdvancedDaemonPods(DaemonPods):
     async def _begin(self, owner: DaemonSet, pod: Pod, spec: UpdateSpec) -> None:
         name = pod.metadata.name
         try:
+            if self._gates[BUDGET_UPDATE_GATE]:
+                await self._guard.spend(pod, operation_of(pod, spec))
             written = await self._in_place.start(pod, spec, _unchanged, clock.now())
         except (ApiError, Unreachable) as error:
             text = f"failed to update pod {name} in-place(revision {spec.revision}): {error}"

@@ -84,9 +84,12 @@ def _same(one: Mapping[str, str], other: Mapping[str, str]) -> bool:
 
 def closes_gate(pod: Pod, spec: UpdateSpec) -> bool:
     """Return whether the pod must be not ready during an update: not for a resize without a restart."""
-    if spec.is_resize_only and not _restarts(pod, spec):
-        return False
-    return has_readiness_gate(pod)
+    return has_readiness_gate(pod) and not leaves_running(pod, spec)
+
+
+def leaves_running(pod: Pod, spec: UpdateSpec) -> bool:
+    """Return whether an update is a resize that restarts no container."""
+    return spec.is_resize_only and not _restarts(pod, spec)
 
 
 def _restarts(pod: Pod, spec: UpdateSpec) -> bool:

@@ -21,7 +21,10 @@ from podling.machinery.fields import FieldError
 from podling.machinery.scheme import Resource, resource_of
 from podling_kruise.names import GROUP, METADATA_PATCHES_ALLOWED, SYSTEM_NAMESPACE
 from podling_kruise.sidecarset.annotations import SET_HASH, SET_HASH_WITHOUT_IMAGE
+from podling_kruise.sidecarset.conflicts import canary_errors, conflict_errors
+from podling_kruise.sidecarset.container_validation import filled, pod_spec_of, with_place
 from podling_kruise.sidecarset.conversion import BETA, convert
+from podling_kruise.sidecarset.metadata_validation import whitelist_errors
 from podling_kruise.sidecarset.pod_injection import base_of_canary, stored_revision
 from podling_kruise.sidecarset.revision_data import hash_without_image, set_hash
 from podling_kruise.sidecarset.types import (
@@ -36,17 +39,9 @@ from podling_kruise.sidecarset.types import (
     SidecarSet,
     SidecarSetSpec,
 )
-from podling_kruise.sidecarset.validation import (
-    SPEC,
-    canary_errors,
-    conflict_errors,
-    filled,
-    pod_spec_of,
-    set_errors,
-    whitelist_errors,
-    with_place,
-)
+from podling_kruise.sidecarset.validation import set_errors
 from podling_kruise.template_admission import report_unknown
+from podling_kruise.template_validation import SPEC
 
 REVISIONS = 10
 TYPED = ("containers", "initContainers", "volumes")
@@ -145,8 +140,12 @@ def _typed(obj: CustomObject) -> SidecarSet:
 
 def _with_defaults(container: SidecarContainer, policy: str) -> SidecarContainer:
     upgrade, shared = container.upgrade_strategy, container.share_volume_policy
+    resources = container.resources_policy
+    if resources is not None and not resources.target_containers_name_regex:
+        resources = structs.replace(resources, target_containers_name_regex=".*")
     return structs.replace(
         container,
+        resources_policy=resources,
         pod_inject_policy=container.pod_inject_policy or policy,
         upgrade_strategy=structs.replace(upgrade, upgrade_type=upgrade.upgrade_type or COLD),
         share_volume_policy=structs.replace(shared, type=shared.type or DISABLED),

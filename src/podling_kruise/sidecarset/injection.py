@@ -5,7 +5,7 @@ Upstream: ``pkg/webhook/pod/mutating/sidecarset.go`` and ``sidecarset_hotupgrade
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
 
 import msgspec
@@ -38,6 +38,7 @@ from podling_kruise.sidecarset.annotations import (
     working_containers,
 )
 from podling_kruise.sidecarset.metadata_patches import patched_annotations
+from podling_kruise.sidecarset.resources_policy import with_resources
 from podling_kruise.sidecarset.sharing import injected_container, is_fixed
 from podling_kruise.sidecarset.types import BEFORE, SidecarContainer, SidecarSet, hot_names
 
@@ -102,7 +103,7 @@ def inject(pod: Pod, sets: Sequence[PreparedSet], now: datetime, *, by_name: boo
 
     Args:
         by_name: containers are in the order of names, too.
-    Raises ``UnreadableRecord`` and ``NotJson``.
+    Raises ``UnreadableRecord``, ``NotJson`` and ``UnusablePolicy``.
     """
     annotations = pod.metadata.annotations
     for each in sets:
@@ -111,9 +112,10 @@ def inject(pod: Pod, sets: Sequence[PreparedSet], now: datetime, *, by_name: boo
     added: list[tuple[Sidecar, Container]] = []
     added_init: list[tuple[Sidecar, Container]] = []
     hot = _HotUpgrades(working_containers(pod))
+    names = _container_names(sets)
     for each in sets:
-        added_init += _made(each.init_containers, pod, hot, init=True)
-        added += _made(each.containers, pod, hot, init=False)
+        added_init += _made(each.init_containers, pod, hot, names, init=True)
+        added += _made(each.containers, pod, hot, names, init=False)
     if added or added_init:
         annotations = {**annotations, **hot.annotations(), **_hashes(pod, sets, now)}
     metadata = structs.replace(pod.metadata, annotations=annotations)
@@ -160,21 +162,25 @@ class _HotUpgrades:
 
 
 def _made(
-    sidecars: Iterable[Sidecar], pod: Pod, hot: _HotUpgrades, *, init: bool
+    sidecars: Iterable[Sidecar], pod: Pod, hot: _HotUpgrades, names: Collection[str], *, init: bool
 ) -> list[tuple[Sidecar, Container]]:
-    """Return the containers to inject."""
+    """Return the containers to inject. ``names``: those of all containers of SidecarSets."""
     found: list[tuple[Sidecar, Container]] = []
     for each in sidecars:
         if each.fixed:
             found += [(each, one) for one in each.fixed]
             continue
-        one = injected_container(each.container, pod)
+        one = injected_container(with_resources(each.container, pod, names), pod)
         if each.container.is_hot and (not init or is_sidecar(one)):
             hot.add(one.name)
             found += [(each, half) for half in _halves(each.container, one)]
         else:
             found.append((each, one))
     return found
+
+
+def _container_names(sets: Iterable[PreparedSet]) -> set[str]:
+    return {each.container.name for owner in sets for each in (*owner.init_containers, *owner.containers)}
 
 
 def _halves(sidecar: SidecarContainer, one: Container) -> tuple[Container, Container]:

@@ -23,6 +23,7 @@ from podling_kruise.sidecarset.annotations import BASE, CANARY, UnreadableRecord
 from podling_kruise.sidecarset.conversion import NAMESPACE_NAME
 from podling_kruise.sidecarset.injection import PreparedSet, inject, prepared_set
 from podling_kruise.sidecarset.metadata_patches import NotJson
+from podling_kruise.sidecarset.resources_policy import UnusablePolicy
 from podling_kruise.sidecarset.revision_data import chosen_revision, restored
 from podling_kruise.sidecarset.types import PARTIAL, InjectRevision, SidecarSet
 
@@ -68,7 +69,7 @@ class SidecarInjection(Plugin):
         suitable.sort(key=lambda each: (not _is_of_namespace(each.owner, request.namespace), each.name))
         try:
             return inject(pod, suitable, request.now, by_name=self._gates[SORTED_SIDECARS])
-        except (UnreadableRecord, NotJson) as error:
+        except (UnreadableRecord, NotJson, UnusablePolicy) as error:
             raise errors.bad_request(f"pod({request.namespace}/{request.name}) {error}") from error
 
     async def _current(self, objects: Objects) -> tuple[PreparedSet, ...]:

@@ -73,14 +73,15 @@ def is_consistent(owner: SidecarSet, pod: Pod, names: Collection[str] | None = N
     images = [(each.image, ids.get(each.name, "")) for each in pod.spec.containers if each.name in wanted]
     if all("@" in image and "@" in found for image, found in images):
         return all(_digest(image) == _digest(found) for image, found in images)
-    return _is_update_complete(owner.metadata.name or "", pod, wanted)
+    return is_update_complete(owner.metadata.name or "", pod, wanted)
 
 
 def _digest(image: str) -> str:
     return image.rpartition("@")[2]
 
 
-def _is_update_complete(name: str, pod: Pod, wanted: Collection[str]) -> bool:
+def is_update_complete(name: str, pod: Pod, wanted: Collection[str]) -> bool:
+    """Return whether no container of a SidecarSet still has the image of before its last update."""
     states = update_states(pod)
     if states is None:
         return False

@@ -22,7 +22,8 @@ def is_injected(container: Container) -> bool:
 
 def is_fixed(sidecar: SidecarContainer) -> bool:
     """Return whether the container is the same in all pods."""
-    return not (sidecar.shares_mounts or sidecar.shares_devices or sidecar.transfer_env)
+    shares = sidecar.shares_mounts or sidecar.shares_devices or sidecar.transfer_env
+    return not (shares or sidecar.resources_policy is not None)
 
 
 def injected_container(sidecar: SidecarContainer, pod: Pod) -> Container:

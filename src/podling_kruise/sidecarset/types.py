@@ -17,6 +17,7 @@ from podling_kruise.sidecarset.definition import definition
 COLD, HOT = "ColdUpgrade", "HotUpgrade"
 BEFORE, AFTER = "BeforeAppContainer", "AfterAppContainer"
 ENABLED, DISABLED = "enabled", "disabled"
+MODE_SUM, MODE_MAX = "sum", "max"
 ROLLING_UPDATE, NOT_UPDATE = "RollingUpdate", "NotUpdate"
 ALWAYS, PARTIAL = "Always", "Partial"
 RETAIN, OVERWRITE, MERGE_JSON = "Retain", "Overwrite", "MergePatchJson"
@@ -44,12 +45,33 @@ class TransferEnv(Struct, frozen=True, kw_only=True, omit_defaults=True, rename=
     env_names: tuple[str, ...] = ()
 
 
+class ResourceExpressions(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+    """An expression for each resource; none is unlimited, or nothing."""
+
+    cpu: str = ""
+    memory: str = ""
+
+
+class ResourcesExpr(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+    limits: ResourceExpressions | None = None
+    requests: ResourceExpressions | None = None
+
+
+class ResourcesPolicy(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+    """The way the resources of a sidecar follow from those of the pod's containers."""
+
+    target_containers_mode: str = ""
+    target_containers_name_regex: str = ""
+    resources_expr: ResourcesExpr = msgspec.field(default_factory=lambda: ResourcesExpr())
+
+
 class SidecarContainer(Container, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
     pod_inject_policy: str = ""
     upgrade_strategy: UpgradeStrategy = msgspec.field(default_factory=lambda: UpgradeStrategy())
     share_volume_policy: ShareVolumePolicy = msgspec.field(default_factory=lambda: ShareVolumePolicy())
     share_volume_device_policy: ShareVolumePolicy | None = None
     transfer_env: tuple[TransferEnv, ...] = ()
+    resources_policy: ResourcesPolicy | None = None
 
     @property
     def is_hot(self) -> bool:

@@ -10,15 +10,17 @@ from typing import Any
 
 from msgspec import structs
 
+from podling.api.storage_v1 import StorageClass
 from podling.apiserver.admission.base import AdmissionRequest, Objects
 from podling.client.typed_kinds import typed
 from podling.machinery import errors
 from podling.machinery.encoding.custom import CustomObject
-from podling_kruise.names import GROUP
+from podling_kruise.names import AUTO_RESIZE_CLAIMS, GROUP
 from podling_kruise.policies import IN_PLACE, RECREATE, ROLLING_UPDATE, as_rolling, with_gate_in
+from podling_kruise.statefulset.claim_validation import claim_template_errors
 from podling_kruise.statefulset.conversion import BETA, convert
 from podling_kruise.statefulset.stateful_set_validation import ORDERED, spec_errors, update_errors
-from podling_kruise.statefulset.types import StatefulSet
+from podling_kruise.statefulset.types import ON_CLAIM_DELETE, StatefulSet
 from podling_kruise.template_admission import TemplateAdmission
 
 REVISIONS = 10
@@ -44,6 +46,9 @@ class StatefulSetAdmission(TemplateAdmission):
         if obj.api_version == BETA:
             policy = spec.get("persistentVolumeClaimRetentionPolicy") or {}
             made["persistentVolumeClaimRetentionPolicy"] = {**KEEP, **policy}
+            if self._gates[AUTO_RESIZE_CLAIMS]:
+                strategy = spec.get("volumeClaimUpdateStrategy") or {}
+                made["volumeClaimUpdateStrategy"] = {"type": ON_CLAIM_DELETE, **strategy}
         made |= self.filled(request, spec)
         return obj if made == given else structs.replace(obj, content={**obj.content, "spec": made})
 
@@ -54,6 +59,9 @@ class StatefulSetAdmission(TemplateAdmission):
         found += self.template_errors(new.spec.template, new.spec.volume_claim_templates, request)
         if request.old is not None and obj.metadata.deletion_timestamp is None:
             found += update_errors(new, _typed(request.old))
+            if not found and self._gates[AUTO_RESIZE_CLAIMS]:
+                classes = await objects.list(StorageClass)
+                found = claim_template_errors(new.spec, _typed(request.old).spec, classes)
         if found:
             raise errors.invalid(request.kind, GROUP, obj.metadata.name or "", found)
 

@@ -22,6 +22,7 @@ from podling.controllers.base import Controller, ControllerContext
 from podling.controllers.children import BY_NAMESPACE, Children, child_selector, namespace_index
 from podling.controllers.pod_state import seconds_to_next_available
 from podling.controllers.refusals import is_namespace_terminating
+from podling.controllers.workloads.replacement_rate import ReplacementRate
 from podling.controllers.workloads.revisions import HASH, RevisionKeeper, by_number, surplus
 from podling.controllers.workloads.statefulset_plan import membership
 from podling.controllers.workloads.statefulset_rules import is_member, revision_of
@@ -51,6 +52,7 @@ class AdvancedStatefulSetController(Controller):
         self._pods = Children(context.client, self._sets, pods, self.queue, child_selector, accepts=is_member)
         self._revisions = Children(context.client, self._sets, revisions, self.queue, child_selector)
         self._keeper = RevisionKeeper(context.client, self._revisions, HASH)
+        self._replacements = ReplacementRate()
         self._claims = informers.informer(PersistentVolumeClaim)
         self._claims.add_indexer(BY_NAMESPACE, namespace_index)
         self._claims.add_handler(on_update=self._claim_changed, on_delete=self._claim_gone)
@@ -74,6 +76,7 @@ class AdvancedStatefulSetController(Controller):
         claimed = by_number(await self._revisions.claim(owner))
         view, revisions, collisions = await self._view(owner, await self._pods.claim(owner), claimed)
         writes = AdvancedPods(owner, self.client, self._recorder, self._pods, self._gates)
+        writes.replacements = self._replacements
         seconds, failure = None, None
         if owner.metadata.deletion_timestamp is None:
             try:

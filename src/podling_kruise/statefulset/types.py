@@ -45,6 +45,9 @@ class ScaleStrategy(Struct, frozen=True, kw_only=True, omit_defaults=True, renam
     max_unavailable: int | str | None = None
 
 
+ON_POD_ROLLING_UPDATE, ON_CLAIM_DELETE = "OnPodRollingUpdate", "OnDelete"
+
+
 class VolumeClaimUpdateStrategy(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
     type: str = ""
 
@@ -69,6 +72,12 @@ class StatefulSetSpec(Struct, frozen=True, kw_only=True, omit_defaults=True, ren
     def wanted(self) -> int:
         """The desired number of pods."""
         return 1 if self.replicas is None else self.replicas
+
+    @property
+    def grows_claims(self) -> bool:
+        """Claims become as large as their templates together with the update of their pods."""
+        strategy = self.volume_claim_update_strategy
+        return strategy is not None and strategy.type == ON_POD_ROLLING_UPDATE
 
     @property
     def rolling(self) -> RollingUpdate:

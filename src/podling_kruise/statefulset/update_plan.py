@@ -5,16 +5,16 @@ Upstream: ``rollingUpdateStatefulsetPods`` and ``sortPodsToUpdate`` of ``pkg/con
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
 from msgspec import Struct
 
 from podling.api.apps_v1 import ControllerRevision
-from podling.api.core_v1 import Pod
+from podling.api.core_v1 import PersistentVolumeClaim, Pod
 from podling.controllers.workloads.int_or_percent import scaled
-from podling.controllers.workloads.statefulset_rules import SetView, is_terminating, revision_of
+from podling.controllers.workloads.statefulset_rules import SetView, claim_name, is_terminating, revision_of
 from podling.machinery.pods import is_terminal
 from podling_kruise.inplace.completion import unfinished
 from podling_kruise.inplace.update_state import UnreadableRecord
@@ -27,11 +27,20 @@ from podling_kruise.lifecycle import (
     is_of_revision,
     state_of,
 )
-from podling_kruise.names import FEATURE_GATES, SPECIFIED_DELETE
+from podling_kruise.names import AUTO_RESIZE_CLAIMS, FEATURE_GATES, SPECIFIED_DELETE
 from podling_kruise.policies import ON_DELETE, ROLLING_UPDATE
+from podling_kruise.statefulset.claim_sizes import is_alike, is_compatible, is_grown, is_ready
 from podling_kruise.statefulset.ordinals import Ordinals
 from podling_kruise.statefulset.types import StatefulSet, StatefulSetSpec
 from podling_kruise.update_ranking import by_priority
+
+ClaimCheck = Callable[[PersistentVolumeClaim, PersistentVolumeClaim], bool]
+"""A check of a claim beside its template."""
+
+
+def is_ready_for(claim: PersistentVolumeClaim, template: PersistentVolumeClaim) -> bool:
+    """Return whether the volume of a claim is as large as the claim requests, and is of the right kind."""
+    return is_alike(claim, template) and is_ready(claim)
 
 
 def wanted_ordinals(spec: StatefulSetSpec) -> Ordinals:
@@ -71,6 +80,19 @@ class AdvancedView(SetView[StatefulSet]):
         missing_before = position - sum(each < ordinal for each in self.members)
         return self.current if len(old) + missing_before < self.partition else self.update
 
+    def claims_of(self, ordinal: int) -> Iterator[tuple[PersistentVolumeClaim, PersistentVolumeClaim]]:
+        """Yield the claims of a pod that exist and are not being deleted, each with its template."""
+        for template in self.stateful.spec.volume_claim_templates:
+            claim = self.claims.get(claim_name(template.metadata.name or "", self.stateful, ordinal))
+            if claim is not None and claim.metadata.deletion_timestamp is None:
+                yield claim, template
+
+    def claims_are(self, check: ClaimCheck, ordinal: int) -> bool:
+        """Return whether a pod's claims pass a check; all do where claims are not made larger."""
+        if not self.gates[AUTO_RESIZE_CLAIMS] or not self.stateful.spec.grows_claims:
+            return True
+        return all(check(claim, template) for claim, template in self.claims_of(ordinal))
+
     def is_updated(self, pod: Pod) -> bool:
         return is_of_revision(pod, self.update.metadata.name or "")
 
@@ -87,10 +109,14 @@ class AdvancedView(SetView[StatefulSet]):
 
 
 class Updates(Struct, frozen=True):
-    """Pods to delete because their user chose them, and pods of an old revision to update, both in order."""
+    """Pods to delete because their user chose them, and pods of an old revision to update, both in order.
+
+    ``grow``: pods whose claims are to become larger first.
+    """
 
     delete: list[Pod]
     update: list[Pod]
+    grow: Sequence[Pod] = ()
 
 
 def scale_limit(spec: StatefulSetSpec) -> int | None:
@@ -110,9 +136,13 @@ def next_updates(view: AdvancedView) -> Updates:
         return Updates([], [])
     given = spec.rolling.max_unavailable
     limit = max(1, scaled(1 if given is None else given, spec.wanted, round_up=False))
-    unavailable = {ordinal for ordinal, pod in view.members.items() if not view.is_settled(pod)}
+    unavailable = {
+        ordinal
+        for ordinal, pod in view.members.items()
+        if not view.is_settled(pod) or not view.claims_are(is_ready_for, ordinal)
+    }
     limit -= len(view.wanted) - len(view.members)  # missing pods are unavailable
-    doomed, chosen = [], []
+    doomed, chosen, grow = [], [], []
     for ordinal, pod in reversed(view.members.items()):
         if SPECIFIED_DELETE not in pod.metadata.labels:
             continue
@@ -122,15 +152,20 @@ def next_updates(view: AdvancedView) -> Updates:
         doomed.append(ordinal)
     for ordinal in _update_order(view):
         pod = view.members[ordinal]
-        if view.is_updated(pod):
+        is_large = view.claims_are(is_compatible, ordinal)
+        if view.is_updated(pod) and is_large:
             continue
         if len(unavailable) >= limit and ordinal not in unavailable:
             break
         unavailable.add(ordinal)
+        if not is_large:
+            grow.append(pod)
+        if view.is_updated(pod) or not view.claims_are(is_grown, ordinal):
+            continue  # the claims come first
         if ordinal not in doomed and _can_be_updated(pod):
             chosen.append(pod)
     going = [view.members[ordinal] for ordinal in doomed if not is_terminating(view.members[ordinal])]
-    return Updates(going, chosen)
+    return Updates(going, chosen, grow)
 
 
 def prepared(view: AdvancedView) -> list[Pod]:

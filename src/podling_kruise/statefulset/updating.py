@@ -31,6 +31,7 @@ from podling_kruise.lifecycle import (
 from podling_kruise.names import REVISION_HASH
 from podling_kruise.pod_writes import PodWrites
 from podling_kruise.policies import IN_PLACE, ONLY
+from podling_kruise.statefulset.claim_writes import ClaimWrites
 from podling_kruise.statefulset.status_rules import FAILED_CREATE, FAILED_UPDATE
 from podling_kruise.statefulset.types import StatefulSet
 from podling_kruise.statefulset.update_plan import AdvancedView, next_updates, prepared, released
@@ -67,6 +68,7 @@ class AdvancedPods(SetPods):
         self.failures: dict[str, Exception] = {}
         self._owner, self._writes = owner, PodWrites(client, children)
         self._steps = UpdateSteps(client, recorder, children, gates, _marked)
+        self._claims = ClaimWrites(client, recorder)
 
     def _with_state(self, stateful: StatefulOwner, pod: Pod) -> Pod:
         """Return a new pod in its first state: a hook may hold it back from being normal."""
@@ -140,6 +142,8 @@ class AdvancedPods(SetPods):
             if seconds is not None:
                 waits.append(seconds)
 
+        for pod in found.grow:
+            await self._claims.grow(view, pod)
         failure = await in_groups(delete, found.delete) or await in_groups(begin, found.update)
         if failure is not None:
             raise failure

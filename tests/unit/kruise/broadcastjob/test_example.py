@@ -7,21 +7,14 @@ from pathlib import Path
 import pytest
 import yaml
 
-from podling.api.core_v1 import Node, Pod
-from podling.machinery.encoding import codec
+from podling.api.core_v1 import Pod
 from podling.machinery.errors import ApiError, is_not_found
 from podling_kruise.broadcastjob.types import BroadcastJob
 from tests.support.clone_sets import Kruise, kruise_cluster
+from tests.support.node_objects import add_node
 from tests.support.sidecar_sets import create
 
 EXAMPLE = Path(__file__).parents[4] / "examples" / "kruise" / "broadcastjob.yaml"
-ALLOCATABLE = {"cpu": "1", "memory": "1Gi", "pods": "10"}
-
-
-async def add_node(kruise: Kruise, name: str) -> None:
-    await kruise.client.create(codec.from_plain({"metadata": {"name": name}}, Node))
-    await kruise.client.patch(Node, name, {"spec": {"taints": None}})
-    await kruise.client.patch(Node, name, {"status": {"allocatable": ALLOCATABLE}}, subresource="status")
 
 
 async def finish_pods(kruise: Kruise) -> int:
@@ -40,7 +33,7 @@ async def test_example_runs_on_two_nodes_at_a_time_and_is_deleted_later(tmp_path
     plain["metadata"]["namespace"] = "default"
     async with kruise_cluster(tmp_path) as kruise:
         for name in ("a", "b", "c"):
-            await add_node(kruise, name)
+            await add_node(kruise.client, name)
         await create(kruise, plain)
         await kruise.wait(5)
         assert [await finish_pods(kruise) for _ in range(2)] == [2, 1]

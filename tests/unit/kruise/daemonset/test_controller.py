@@ -65,6 +65,16 @@ async def test_every_node_that_should_have_a_pod_has_one(sets: DaemonSets) -> No
     assert "n1" not in nodes
 
 
+@pytest.mark.parametrize(("node", "desired"), [("n2", ["n2"]), ("absent", [])])
+async def test_only_the_node_that_the_template_names_should_have_a_pod(
+    sets: DaemonSets, node: str, desired: list[str]
+) -> None:
+    await sets.create(daemon(template=template(nodeName=node)))
+    assert list(await settle(sets, rounds=3)) == desired
+    status = (await sets.stored()).status
+    assert (status.observed_generation, status.desired_number_scheduled) == (1, len(desired))
+
+
 async def test_update_goes_to_selected_nodes_and_leaves_the_partition(sets: DaemonSets) -> None:
     canaries = {"matchLabels": {"type": "canary"}}
     await sets.create(on_all(updateStrategy=daemon_rolling(selector=canaries)))

@@ -57,7 +57,7 @@ async def test_recreate_is_the_default(sets: DaemonSets) -> None:
     await sets.create(daemon())
     await sets.wait()
     (before,) = await sets.pods()
-    assert before.spec.readiness_gates == ()
+    assert [gate.condition_type for gate in before.spec.readiness_gates] == ["KruisePodReady"]
     await sets.change("web:2")
     await sets.wait(120)
     (after,) = await sets.pods()

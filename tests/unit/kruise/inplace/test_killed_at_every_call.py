@@ -1,35 +1,31 @@
 """Controllers or the kubelet killed at a call of theirs while a CloneSet is updated in place.
 
-Each life is played once undisturbed, which counts the calls, and then repeatedly with a kill at one of them.
-``PODLING_KILL_POINTS`` sets the number of calls of each life at which that happens (8; ``0``: every one).
+Each life is played once undisturbed, which counts the calls, and then repeatedly with a kill at one of them
+(``killed_controllers``).
 """
 
 from __future__ import annotations
 
 import asyncio
-import os
 import tempfile
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from podling import clock
 from podling.api.core_v1 import Pod
-from podling.controllers.base import ControllerFactory
 from podling.machinery.pods import is_ready
 from podling.runtime.base import ContainerState
 from podling.sim import loop
-from podling.testing import ControlPlane, memory_cluster, running
+from podling.testing import memory_cluster
 from podling_kruise.extension import KruiseExtension
 from tests.support.clone_sets import Kruise, gate, manifest, template
-from tests.support.killed_kubelet import Line, OverLine, killed_node
+from tests.support.killed_controllers import AWAY_SECONDS, failures_of_kills, killed_controllers
+from tests.support.killed_kubelet import Line, killed_node
 
-POINTS = int(os.environ.get("PODLING_KILL_POINTS", "8"))
-AWAY_SECONDS = 3.0
 PODS = 2
 ROLLING = {"podUpdatePolicy": "InPlaceOnly", "maxUnavailable": 1}
 
@@ -53,39 +49,12 @@ async def forward_and_back(cluster: Kruise) -> None:
 LIVES: dict[str, tuple[Act, str]] = {"updated": (forward, "web:2"), "taken back": (forward_and_back, "web:1")}
 
 
-@asynccontextmanager
-async def controllers(plane: ControlPlane, line: Line) -> AsyncIterator[None]:
-    """Run OpenKruise's controllers on a line; others take over when it is cut."""
-    made = KruiseExtension().controllers().values()
-    cut: Any = OverLine(plane.client, line)
-    first = asyncio.create_task(_run(cut, made))
-
-    async def replace() -> None:
-        await line.was_cut.wait()
-        first.cancel()  # its end is not awaited: it would make calls, none of which goes through
-        await clock.sleep(AWAY_SECONDS)
-        await _run(plane.client, made)
-
-    replacing = asyncio.create_task(replace())
-    try:
-        yield
-    finally:
-        for task in (first, replacing):
-            task.cancel()
-        await asyncio.gather(first, replacing, return_exceptions=True)
-
-
-async def _run(client: Any, made: Iterable[ControllerFactory]) -> None:
-    async with running(client, *made):
-        await asyncio.Event().wait()
-
-
 async def play(victim: str, act: Act, image: str, line: Line, root: Path) -> None:
     kubelet, others = (line, Line()) if victim == "kubelet" else (Line(), line)
     async with (
         memory_cluster(extensions=[KruiseExtension()]) as plane,
         killed_node(plane, root, kubelet) as killed,
-        controllers(plane, others),
+        killed_controllers(plane, others, KruiseExtension().controllers().values()),
     ):
         cluster, problems = Kruise(plane, killed.node), list[str]()
         watching = asyncio.create_task(watch_node(killed.node.runtime, problems))
@@ -142,22 +111,10 @@ def run(victim: str, act: Act, image: str, line: Line) -> int:
     return line.calls
 
 
-def points(calls: int) -> Iterator[tuple[int, bool]]:
-    """Yield where to kill: the call, and True for after it."""
-    every = [(at, after) for at in range(1, calls + 1) for after in (False, True)]
-    return iter(every[:: max(1, len(every) // POINTS) if POINTS else 1])
-
-
 @pytest.mark.parametrize("victim", ["controllers", "kubelet"])
 @pytest.mark.parametrize("name", LIVES)
 def test_update_survives_a_kill_at_any_call(name: str, victim: str) -> None:
     act, image = LIVES[name]
-    calls = run(victim, act, image, Line())
+    calls, failures = failures_of_kills(partial(run, victim, act, image))
     assert calls > 2 * PODS
-    failures = []
-    for at, after in points(calls):
-        try:
-            run(victim, act, image, Line(at, after=after))
-        except AssertionError as error:
-            failures.append(f"cut {'after' if after else 'before'} call {at} of {calls}: {error}")
     assert not failures, "\n".join(failures)

@@ -8,7 +8,7 @@ import pytest
 
 from podling.api.meta_v1 import LabelSelector
 from podling.machinery.encoding import codec
-from podling_kruise.sidecarset.validation import selectors_overlap
+from podling_kruise.selector_overlap import selectors_overlap
 
 
 def expression(key: str, operator: str, *values: str) -> dict[str, Any]:

@@ -1,0 +1,1 @@
+"""AdvancedCronJob: Jobs and BroadcastJobs by a schedule. Its decisions are those of CronJobs."""

@@ -1,0 +1,1 @@
+"""ImageListPullJobs: an ImagePullJob for each image of a list."""

@@ -1,0 +1,37 @@
+"""The readiness gate with several writers: each has an entry, and the last one opens the gate."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from podling.api.core_v1 import Pod
+from podling.machinery.conditions import find
+from podling.machinery.encoding import codec
+from podling_kruise.pod_readiness import entries_of, needs_condition, with_entry, without_entry
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+ONE, OTHER = ("Lifecycle", "preDeleteHook"), ("ContainerRecreateRequest", "default/again")
+GATED = codec.from_plain({"spec": {"readinessGates": [{"conditionType": "KruisePodReady"}]}}, Pod)
+
+
+def status(pod: Pod) -> str:
+    found = find(pod.status.conditions, "KruisePodReady")
+    return found.status if found is not None else ""
+
+
+def test_gate_opens_when_the_last_writer_lets_go() -> None:
+    held = with_entry(with_entry(GATED, ONE, NOW), OTHER, NOW)
+    assert (status(held), entries_of(held)) == ("False", sorted([ONE, OTHER]))
+    half = without_entry(held, ONE, NOW)
+    assert (status(half), entries_of(half)) == ("False", [OTHER])
+    assert status(without_entry(half, OTHER, NOW)) == "True"
+
+
+def test_entry_that_is_there_changes_nothing() -> None:
+    held = with_entry(GATED, ONE, NOW)
+    assert with_entry(held, ONE, NOW) is held
+
+
+def test_pod_without_the_gate_stays_as_it_is() -> None:
+    assert with_entry(Pod(), ONE, NOW) == Pod()
+    assert (needs_condition(Pod()), needs_condition(GATED)) == (False, True)
