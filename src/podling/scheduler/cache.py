@@ -19,7 +19,7 @@ from itertools import zip_longest
 
 import numpy as np
 
-from podling.api.core_v1 import Node, PersistentVolume, PersistentVolumeClaim, Taint, Volume
+from podling.api.core_v1 import Node, PersistentVolumeClaim, Taint, Volume
 from podling.api.storage_v1 import CSIDriver, CSINode, CSIStorageCapacity, StorageClass, VolumeAttachment
 from podling.machinery.quantity import parse
 from podling.machinery.text_cache import cached_by_text
@@ -28,6 +28,7 @@ from podling.scheduler.default_selectors import Workloads
 from podling.scheduler.labelcolumns import LabelColumns, Mask, Rows
 from podling.scheduler.podfacts import ANY_ADDRESS, HostPort, PodFacts
 from podling.scheduler.podgroups import PodGroups
+from podling.scheduler.volume_index import VolumeIndex
 from podling.scheduler.volume_plans import VolumePlans
 
 _INITIAL_CAPACITY = 16
@@ -73,7 +74,7 @@ class Cache:
         self.workloads = Workloads()
         self.namespace_labels: dict[str, Mapping[str, str]] = {}
         self.claims: dict[tuple[str, str], PersistentVolumeClaim] = {}
-        self.volumes: dict[str, PersistentVolume] = {}
+        self.volumes = VolumeIndex()
         self.storage_classes: dict[str, StorageClass] = {}
         self.csi_nodes: dict[str, CSINode] = {}
         self.csi_drivers: dict[str, CSIDriver] = {}
@@ -119,6 +120,10 @@ class Cache:
         """Return the row of a node that is there."""
         row = self._row_of.get(name)
         return None if row is None or self._nodes[row] is None else row
+
+    def node(self, name: str) -> Node | None:
+        row = self._row_of.get(name)
+        return None if row is None else self._nodes[row]
 
     def name_of(self, row: int) -> str:
         return self._names[row]

@@ -19,19 +19,21 @@ from msgspec import Struct
 
 from podling.scheduler import messages
 from podling.scheduler.cache import Cache
-from podling.scheduler.framework import Hopeless, Scores
+from podling.scheduler.framework import SCORE_MAX, Hopeless, PluginFailed, Scores, one_row
 from podling.scheduler.labelcolumns import Mask, Rows
 from podling.scheduler.measures import NO_MEASURES, Measures
 from podling.scheduler.podfacts import PodFacts
-from podling.scheduler.profile import Profile
+from podling.scheduler.profile import Profile, Scorer
 
 Choose = Callable[[Sequence[int]], int]
 """Draws one of several equally good rows."""
 
-PRE_FILTER, FILTER, SCORE = "PreFilter", "Filter", "Score"
+PRE_FILTER, FILTER, PRE_SCORE, SCORE = "PreFilter", "Filter", "PreScore", "Score"
 SUCCESS, UNSCHEDULABLE, UNRESOLVABLE = "Success", "Unschedulable", "UnschedulableAndUnresolvable"
 
 MANY_TIMES = 3
+
+NO_ROWS: Rows = np.zeros(0, np.intp)
 
 
 class Nominated(Struct, frozen=True):
@@ -57,6 +59,8 @@ class Diagnosis:
     rejected_by: set[str] = field(default_factory=set)
     hopeless: str = ""
     resolvable_parts: list[Rows] = field(default_factory=list)
+    resolvable_names: set[str] = field(default_factory=set)
+    """The nodes where an extender says that removing pods could help."""
     examined: int = 0
 
     def resolvable(self) -> list[int]:
@@ -69,6 +73,15 @@ class Diagnosis:
         return messages.fit_error(self.total, self.reasons, hopeless=self.hopeless, preemption=preemption)
 
 
+class Case(Struct, frozen=True, gc=False):
+    """A pod that needs a node, and what decides about it."""
+
+    pod: PodFacts
+    cache: Cache
+    profile: Profile
+    measures: Measures = NO_MEASURES
+
+
 def decide(
     pod: PodFacts,
     cache: Cache,
@@ -78,34 +91,62 @@ def decide(
     measures: Measures = NO_MEASURES,
     start: int = 0,
 ) -> Placement | Diagnosis:
-    """Return the best node for the pod, or why there is none. ``start``: where the search begins."""
+    """Return the best node for the pod, or why there is none. ``start``: where the search begins.
+
+    Raises ``PluginFailed``.
+    """
     diagnosis = Diagnosis(len(cache.rows))
     if not diagnosis.total:
         return diagnosis
-    candidates = _candidates(pod, cache, profile, diagnosis, measures)
-    measures.ended(PRE_FILTER, UNRESOLVABLE if diagnosis.hopeless else SUCCESS)
+    case = Case(pod, cache, profile, measures)
+    candidates = narrowed(case, diagnosis)
     if diagnosis.hopeless:
         return diagnosis
     respected = respected_nominations(pod, nominated)
-    own = pod.pod.status.nominated_node_name
-    own_row = cache.row_of(own) if own else None
-    if own_row is not None:
-        # Preemption freed capacity there for this pod: the node is tried first, and taken if feasible.
-        preferred = feasible(pod, cache, profile, np.array([own_row], np.intp), respected)
-        measures.ended(FILTER, SUCCESS)
-        if len(preferred):
-            return Placement(cache.name_of(own_row))
-    order = _in_order(cache, candidates, start)
-    rows = _search(pod, cache, profile, order, respected, diagnosis, measures)
-    measures.ended(FILTER, SUCCESS)
+    there = on_nominated_node(case, respected)
+    if len(there):
+        return Placement(cache.name_of(int(there[0])))
+    rows = search(case, candidates, respected, diagnosis, start)
     if not len(rows):
         return diagnosis
+    return best_of(case, rows, choose, diagnosis.examined)
+
+
+def on_nominated_node(case: Case, respected: Sequence[Nominated]) -> Rows:
+    """Return the row of the pod's nominated node if it is feasible; preemption freed capacity there.
+
+    It is tried before all others, even if plugins narrow the search to other nodes.
+    """
+    own = case.pod.pod.status.nominated_node_name
+    row = case.cache.row_of(own) if own else None
+    if row is None:
+        return NO_ROWS
+    rows = feasible(case.pod, case.cache, case.profile, one_row(row), respected)
+    case.measures.ended(FILTER, SUCCESS)
+    return rows
+
+
+def search(
+    case: Case, candidates: Rows | None, respected: Sequence[Nominated], diagnosis: Diagnosis, start: int
+) -> Rows:
+    """Return feasible rows, as many as are to be scored; notes in ``diagnosis`` why others are not."""
+    order = _in_order(case.cache, candidates, start)
+    rows = _search(case.pod, case.cache, case.profile, order, respected, diagnosis, case.measures)
+    case.measures.ended(FILTER, SUCCESS)
+    return rows
+
+
+def best_of(case: Case, rows: Rows, choose: Choose, examined: int, more: Scores | None = None) -> Placement:
+    """Return the row with the highest score. ``more`` is added to the scores of the plugins."""
+    cache = case.cache
     if len(rows) == 1:
-        return Placement(cache.name_of(int(rows[0])), diagnosis.examined)
-    total = scores(pod, cache, profile, rows, measures)
-    measures.ended(SCORE, SUCCESS)
+        return Placement(cache.name_of(int(rows[0])), examined)
+    total = scores(case.pod, cache, case.profile, rows, case.measures)
+    if more is not None:
+        total = total + more
+    case.measures.ended(SCORE, SUCCESS)
     best = rows[total == total.max()]
-    return Placement(cache.name_of(choose(best.tolist())), diagnosis.examined)
+    return Placement(cache.name_of(choose(best.tolist())), examined)
 
 
 def _in_order(cache: Cache, candidates: Rows | None, start: int) -> Rows:
@@ -161,17 +202,50 @@ def feasible(
 def scores(
     pod: PodFacts, cache: Cache, profile: Profile, rows: Rows, measures: Measures = NO_MEASURES
 ) -> Scores:
-    """Return the weighted sum over all plugins that score."""
+    """Return the weighted sum over all plugins that score. Raises ``PluginFailed``."""
     total: Scores = np.zeros(len(rows), np.int64)
-    for scorer in profile.score:
+    scorers = _scorers(pod, cache, profile, rows, measures) if profile.pre_score else profile.score
+    for scorer in scorers:
+        plugin = scorer.plugin
         if measures.sampled:
             measures.mark()
-        found = scorer.plugin.score(pod, cache, rows)
+        try:
+            found = plugin.score(pod, cache, rows)
+        except Exception as error:
+            text = f'running Score plugins: plugin "{plugin.name}" failed with: {error}'
+            raise PluginFailed(text) from error
         if measures.sampled:
-            measures.ran(scorer.plugin.name, SCORE, SUCCESS)
+            measures.ran(plugin.name, SCORE, SUCCESS)
         if found is not None:
+            if scorer.is_checked:
+                _check_range(plugin.name, found)
             total += scorer.weight * found
     return total
+
+
+def _scorers(
+    pod: PodFacts, cache: Cache, profile: Profile, rows: Rows, measures: Measures
+) -> tuple[Scorer, ...]:
+    """Run PreScore; return the plugins that want to score this pod. Raises ``PluginFailed``."""
+    skipped: set[str] = set()
+    for plugin in profile.pre_score:
+        try:
+            if not plugin.pre_score(pod, cache, rows):
+                skipped.add(plugin.name)
+        except Exception as error:
+            raise PluginFailed(f'running PreScore plugin "{plugin.name}": {error}') from error
+    measures.ended(PRE_SCORE, SUCCESS)
+    return tuple(each for each in profile.score if each.plugin.name not in skipped)
+
+
+def _check_range(name: str, found: Scores) -> None:
+    """Raise ``PluginFailed`` for scores outside of 0 to 100, in Kubernetes' words."""
+    outside = found[(found < 0) | (found > SCORE_MAX)]
+    if len(outside):
+        raise PluginFailed(
+            f'applying score defaultWeights on Score plugins: plugin "{name}" returns an invalid score '
+            f"{int(outside[0])}, it should in the range of [0, {SCORE_MAX}] after normalizing"
+        )
 
 
 def respected_nominations(pod: PodFacts, nominated: Iterable[Nominated]) -> list[Nominated]:
@@ -192,13 +266,12 @@ def assumed_there(cache: Cache, nominated: Sequence[Nominated]) -> Iterator[None
             cache.remove_pod(each.facts.uid)
 
 
-def _candidates(
-    pod: PodFacts, cache: Cache, profile: Profile, diagnosis: Diagnosis, measures: Measures
-) -> Rows | None:
+def narrowed(case: Case, diagnosis: Diagnosis) -> Rows | None:
     """Return the rows that plugins narrow the search to; None for all. Notes the others in ``diagnosis``."""
+    pod, cache, measures = case.pod, case.cache, case.measures
     rows: Rows | None = None
     narrowed_by: list[str] = []
-    for plugin in profile.pre_filter:
+    for plugin in case.profile.pre_filter:
         if measures.sampled:
             measures.mark()
         try:
@@ -207,7 +280,10 @@ def _candidates(
             diagnosis.hopeless = str(hopeless)
             diagnosis.rejected_by.add(plugin.name)
             measures.ran(plugin.name, PRE_FILTER, UNRESOLVABLE)
+            measures.ended(PRE_FILTER, UNRESOLVABLE)
             return None
+        except Exception as error:
+            raise PluginFailed(f'running PreFilter plugin "{plugin.name}": {error}') from error
         if measures.sampled:
             measures.ran(plugin.name, PRE_FILTER, SUCCESS)
         if found is not None:
@@ -219,6 +295,7 @@ def _candidates(
     diagnosis.rejected_by.update(narrowed_by)
     if rows is not None and len(rows) < diagnosis.total:
         diagnosis.reasons[messages.not_in_candidates(narrowed_by)] += diagnosis.total - len(rows)
+    measures.ended(PRE_FILTER, UNRESOLVABLE if diagnosis.hopeless else SUCCESS)
     return rows
 
 
@@ -235,7 +312,10 @@ def _filtered(
             break
         if measures.sampled:
             measures.mark()
-        rejections = plugin.filter(pod, cache, rows)
+        try:
+            rejections = plugin.filter(pod, cache, rows)
+        except Exception as error:
+            raise PluginFailed(f'running "{plugin.name}" filter plugin: {error}') from error
         if measures.sampled:
             measures.ran(plugin.name, FILTER, UNSCHEDULABLE if rejections else SUCCESS)
         if not rejections:
@@ -251,7 +331,7 @@ def _filtered(
             diagnosis.rejected_by.add(plugin.name)
             diagnosis.resolvable_parts.append(rows[out & ~unresolvable])
         rows = rows[~out]
-    if diagnosis is not None:
+    if diagnosis is not None and diagnosis.reasons:
         # Filters may report a reason that holds nowhere.
         diagnosis.reasons = +diagnosis.reasons
     return rows

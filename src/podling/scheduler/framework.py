@@ -12,9 +12,9 @@ if the plugin would now accept the node, or could after a preemption.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from enum import Flag, auto
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -26,6 +26,7 @@ from podling.scheduler.podfacts import PodFacts
 
 if TYPE_CHECKING:
     from podling.client.base import Client
+    from podling.scheduler.binding.permits import WaitingPod
     from podling.scheduler.decide import Diagnosis
     from podling.scheduler.preemption import Attempt, Refusal, Victims
 
@@ -91,10 +92,11 @@ class PodEvent(Flag):
 
 
 class PodChange(Struct, frozen=True):
-    """``facts``: the pod after it or, for a change of labels checked separately, before it."""
+    """``facts``: the pod after it, or the last that is known of a deleted one; ``before``: of an update."""
 
     event: PodEvent
     facts: PodFacts
+    before: PodFacts | None = None
 
 
 class ObjectChange(Struct, frozen=True):
@@ -111,7 +113,24 @@ class ObjectChange(Struct, frozen=True):
 
 
 class Refused(Exception):
-    """A plugin refuses the chosen node after all (Reserve); the text is the reason."""
+    """A plugin refuses the chosen node after all (Reserve, Permit); the text is the reason."""
+
+
+class PluginFailed(Exception):
+    """A plugin raised an error where it should have decided; the text names it as Kubernetes does."""
+
+
+class Handle(Protocol):
+    """The functions of the scheduler that plugins may call (``framework.Handle``)."""
+
+    def waiting_pods(self) -> Iterable[WaitingPod]:
+        """Return the pods that wait for permission."""
+
+    def waiting_pod(self, uid: str) -> WaitingPod | None:
+        """Return one of them."""
+
+    def activate(self, uids: Iterable[str]) -> None:
+        """Try pods at once that wait in the queue, without the rest of their back-off."""
 
 
 class Plugin:
@@ -136,6 +155,9 @@ class Plugin:
     def __init__(self, args: Any = None) -> None:
         self.args = args
 
+    def start(self, handle: Handle) -> None:
+        """Receive the scheduler's functions, once, before the first pod."""
+
     def pre_enqueue(self, pod: PodFacts) -> str:
         """Return why the pod must not be tried yet; empty if it may be."""
         return ""
@@ -156,6 +178,10 @@ class Plugin:
         """Return the pods to evict for a pod without a feasible node, or the reason for none."""
         raise NotImplementedError
 
+    def pre_score(self, pod: PodFacts, cache: Cache, rows: Rows) -> bool:
+        """Return whether ``score`` is to be called for the pod, whose feasible rows these are."""
+        return True
+
     def score(self, pod: PodFacts, cache: Cache, rows: Rows) -> Scores | None:
         """Return the score of each row, 0 to 100; None when the plugin does not concern the pod."""
         return None
@@ -165,6 +191,13 @@ class Plugin:
 
     def unreserve(self, pod: PodFacts, node: str, cache: Cache) -> None:
         """Give back what was reserved, if anything was; called when the pod does not get the node."""
+
+    def permit(self, pod: PodFacts, node: str, cache: Cache) -> float | None:
+        """Return for how many seconds at most the pod has to wait for permission; None permits it now.
+
+        The plugin permits it later by ``WaitingPod.allow``. Raises ``Refused``.
+        """
+        return None
 
     def takes_time(self, pod: PodFacts, node: str, cache: Cache) -> bool:
         """Return whether ``pre_bind`` has to wait for something; the pod is then nominated to its node."""

@@ -77,11 +77,14 @@ class Changes:
 
     def pod(self, event: PodEvent, facts: PodFacts, node: str, before: PodFacts | None = None) -> None:
         """Something happened to a pod on ``node``; both what it is and what it was may matter."""
-        self._pods.append(PodChange(event, facts))
-        if before is not None:
-            self._pods.append(PodChange(event, before))
+        self._pods.append(PodChange(event, facts, before))
         if event & _LEAVES_ROOM:
             self.node(node, Aspect.ROOM)
+
+    def help_pod(self, waiting: Waiting) -> bool:
+        """Return whether a pod that was rejected should be tried again for what was collected."""
+        offer = _Offer(self._nodes, self._pods, 0)
+        return offer.helps_pod(waiting, self._cache, self._profiles)
 
     def offer(self, queue: SchedulingQueue, now: float) -> None:
         """Wake those who should be tried again now."""
@@ -136,6 +139,13 @@ class _Offer:
         for uid in self._being_tried:
             queue.wake(uid, now, label)
         return bool(self._being_tried)
+
+    def helps_pod(self, waiting: Waiting, cache: Cache, profiles: Profiles) -> bool:
+        """Return whether one of the plugins that rejected a pod welcomes the changes."""
+        plugins = profiles[waiting.facts.spec.scheduler_name].by_name
+        interested = [plugins[name] for name in sorted(waiting.rejected_by) if self._interests(plugins[name])]
+        questions = _Questions(cache, self._rows(cache), self._pods)
+        return any(questions.ask(waiting.facts, plugin) for plugin in interested)
 
     def _helped(
         self, queue: SchedulingQueue, questions: _Questions, profiles: Profiles

@@ -1,7 +1,7 @@
 """The scheduler's metrics, under the names of kube-scheduler's.
 
 An attempt costs a few clock readings and a few additions; all else is counted when the metrics are read.
-Metrics of things that do not exist here (waiting for permission, batches, hints as functions, dynamic
+Metrics of things that do not exist here (batches, hints as functions, dynamic
 resources) are left out.
 
 Source of names, labels, help texts and buckets: ``pkg/scheduler/metrics``.
@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 SCHEDULED, UNSCHEDULABLE, ERROR = "scheduled", "unschedulable", "error"
 """The results of an attempt."""
 
-POST_FILTER, PRE_BIND, BIND = "PostFilter", "PreBind", "Bind"
+POST_FILTER, RESERVE, PERMIT = "PostFilter", "Reserve", "Permit"
+PRE_BIND, BIND, POST_BIND = "PreBind", "Bind", "PostBind"
 MANY_ATTEMPTS = 15
 SAMPLED_EACH = 10
 """Single plugins are measured in one of so many attempts, as upstream does (10 %)."""
@@ -80,6 +81,7 @@ class SchedulerMetrics(Measures):
         self._victims = Histogram(VICTIMS)
         self._preemptions = 0
         self._removals: dict[tuple[str], Histogram] = {}
+        self._permits: dict[tuple[str], Histogram] = {}
         self._mark = 0.0
 
     def begin(self, profile: str) -> float:
@@ -146,6 +148,10 @@ class SchedulerMetrics(Measures):
         """Count the removal of the victims of one preemption."""
         self._removals.setdefault((result,), Histogram(LIFE_SECONDS)).observe(seconds)
 
+    def permitted(self, status: str, seconds: float) -> None:
+        """Count the wait of a pod for the permission of plugins."""
+        self._permits.setdefault((status,), Histogram(ATTEMPT_SECONDS)).observe(seconds)
+
     def _observe_attempt(self, profile: str, result: str, seconds: float) -> None:
         found = self._attempts.get((result, profile))
         if found is None:
@@ -185,6 +191,8 @@ class SchedulerMetrics(Measures):
             "and might involve multiple scheduling attempts."
         )
         yield histograms("scheduler_pod_scheduling_sli_duration_seconds", text, ("attempts",), self._lives)
+        text = "[ALPHA] Duration of waiting on permit."
+        yield histograms("scheduler_permit_wait_duration_seconds", text, ("result",), self._permits)
         text = "[STABLE] Number of attempts to successfully schedule a pod."
         yield histograms("scheduler_pod_scheduling_attempts", text, (), {(): self._tries})
 

@@ -13,9 +13,9 @@ from collections.abc import Mapping
 
 from msgspec import Struct, field, structs
 
-from podling.api.core_v1 import Container, ContainerStatus, Pod, PodSpec, ResourceRequirements, Volume
-from podling.machinery.pods import condition, is_sidecar, pod_requests
-from podling.machinery.quantity import parse
+from podling.api.core_v1 import Container, Pod, PodSpec, ResourceRequirements, Volume
+from podling.machinery.pods import is_sidecar, pod_requests
+from podling.machinery.resized_pods import effective_spec, statuses_with_resources
 from podling.scheduler.columns import AMOUNT_MAX
 from podling.scheduler.terms import Term, read_preferred, read_required
 from podling.scheduler.volume_facts import claims_of, disks_of
@@ -104,6 +104,17 @@ def facts_of(pod: Pod) -> PodFacts:
     )
 
 
+def facts_of_bound(pod: Pod, pending: PodFacts) -> PodFacts:
+    """Return the facts of a pod that now has a node; ``pending``: its facts before.
+
+    Binding changes only the name of the node and labels. No amount depends on them: the old ones are kept.
+    """
+    same_spec = structs.replace(pod.spec, node_name=pending.spec.node_name) == pending.spec
+    if not same_spec or statuses_with_resources(pod):
+        return facts_of(pod)
+    return structs.replace(pending, pod=pod)
+
+
 def amounts(spec: PodSpec) -> dict[str, int]:
     """Return the pod's requests as numbers, without zeros."""
     found = {
@@ -111,41 +122,6 @@ def amounts(spec: PodSpec) -> dict[str, int]:
         for name, value in pod_requests(spec).items()
     }
     return {name: amount for name, amount in found.items() if amount}
-
-
-def effective_spec(pod: Pod) -> PodSpec:
-    """Return the spec with the allocated resources of containers, where they differ from the requests."""
-    statuses = {
-        status.name: status
-        for status in (*pod.status.container_statuses, *pod.status.init_container_statuses)
-        if status.resources is not None
-    }
-    if not statuses or not pod.spec.node_name:
-        return pod.spec
-    pending = condition(pod, "PodResizePending")
-    infeasible = pending is not None and pending.reason == "Infeasible"
-
-    def held(container: Container) -> Container:
-        status = statuses.get(container.name)
-        return container if status is None else _at_least(container, status, ignore_spec=infeasible)
-
-    return structs.replace(
-        pod.spec,
-        containers=tuple(held(container) for container in pod.spec.containers),
-        init_containers=tuple(
-            held(container) if is_sidecar(container) else container for container in pod.spec.init_containers
-        ),
-    )
-
-
-def _at_least(container: Container, status: ContainerStatus, *, ignore_spec: bool) -> Container:
-    given = status.resources.requests if status.resources else {}
-    most = {} if ignore_spec else dict(container.resources.requests)
-    for source in (given, status.allocated_resources):
-        for name, value in source.items():
-            if name not in most or parse(most[name]) < parse(value):
-                most[name] = value
-    return structs.replace(container, resources=structs.replace(container.resources, requests=most))
 
 
 def _all_ask(spec: PodSpec) -> bool:

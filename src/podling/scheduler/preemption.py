@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from podling.api.core_v1 import Pod
 from podling.api.policy_v1 import PodDisruptionBudget
@@ -35,11 +35,15 @@ _LAST_MOMENT = datetime.max.replace(tzinfo=UTC)
 
 
 class Victims(Struct, frozen=True):
-    """The victims on ``node``, most important first; ``violations``: the number that a budget protects."""
+    """The victims on ``node``, most important first; ``violations``: the number that a budget protects.
+
+    ``candidates``: all nodes that were found, this one included, for extenders to choose from.
+    """
 
     node: str
     pods: tuple[PodFacts, ...]
     violations: int
+    candidates: tuple[Victims, ...] = ()
 
 
 class Refusal(Struct, frozen=True):
@@ -85,9 +89,14 @@ def preempt(
     wanted = min(max(len(rows) * candidates_percent // 100, candidates_min), len(rows))
     candidates = _candidates(attempt, rows, wanted, reasons, rejected_by)
     if candidates:
-        return min(candidates, key=_harm)
+        return structs.replace(least_harmful(candidates), candidates=tuple(candidates))
     text = f"preemption: {messages.fit_error(diagnosis.total, +reasons)}"
     return Refusal(text, rejected_by=frozenset(rejected_by))
+
+
+def least_harmful(candidates: Sequence[Victims]) -> Victims:
+    """Return the node whose victims do the least harm; of equals the first (``pickOneNodeForPreemption``)."""
+    return min(candidates, key=_harm)
 
 
 def more_important(pod: PodFacts) -> tuple[int, datetime]:

@@ -13,10 +13,14 @@ FEASIBLE_PERCENT_MIN = 5
 
 
 class Scorer(Struct, frozen=True):
-    """A plugin that scores, and the weight of its scores."""
+    """A plugin that scores, and the weight of its scores.
+
+    ``is_checked``: scores outside of 0 to 100 are an error. Kubernetes' own plugins need no check.
+    """
 
     plugin: Plugin
     weight: int
+    is_checked: bool = False
 
 
 class Profile(Struct, frozen=True, kw_only=True):
@@ -29,16 +33,20 @@ class Profile(Struct, frozen=True, kw_only=True):
     pre_filter: tuple[Plugin, ...] = ()
     filter: tuple[Plugin, ...] = ()
     post_filter: tuple[Plugin, ...] = ()
+    pre_score: tuple[Plugin, ...] = ()
     score: tuple[Scorer, ...] = ()
     reserve: tuple[Plugin, ...] = ()
+    permit: tuple[Plugin, ...] = ()
     pre_bind: tuple[Plugin, ...] = ()
     bind: tuple[Plugin, ...] = ()
     post_bind: tuple[Plugin, ...] = ()
     by_name: Mapping[str, Plugin]
+    needs_many: bool = False
+    """Extenders filter or score the nodes, too: more than one feasible node must be found."""
 
     def nodes_to_find(self, nodes: int) -> int:
         """Return the number of feasible nodes after which the search ends (``numFeasibleNodesToFind``)."""
-        if not self.score:
+        if not self.score and not self.needs_many:
             return 1
         if nodes < FEASIBLE_NODES_MIN:
             return nodes

@@ -9,11 +9,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from msgspec.structs import replace
+
 from podling.machinery.encoding.bodies import Body
 from podling.machinery.encoding.intake import read
 from podling.machinery.encoding.mismatch import Mismatch
 from podling.scheduler.configuration.defaults import with_defaults
 from podling.scheduler.configuration.types import (
+    Extender,
     KubeSchedulerConfiguration,
     KubeSchedulerProfile,
     PluginEntry,
@@ -21,7 +24,8 @@ from podling.scheduler.configuration.types import (
     PluginSet,
 )
 from podling.scheduler.framework import Plugin
-from podling.scheduler.plugin_registry import NOT_HERE, PluginRefused, Registry
+from podling.scheduler.plugin_registry import KUBERNETES, NOT_HERE, PluginRefused, Registry
+from podling.scheduler.plugins.node_resources_fit import NodeResourcesFit
 from podling.scheduler.profile import Profile, Scorer
 
 POINTS: Mapping[str, tuple[str, str]] = {
@@ -30,10 +34,10 @@ POINTS: Mapping[str, tuple[str, str]] = {
     "pre_filter": ("PreFilterPlugin", "candidates"),
     "filter": ("FilterPlugin", "filter"),
     "post_filter": ("PostFilterPlugin", "post_filter"),
-    "pre_score": ("PreScorePlugin", ""),
+    "pre_score": ("PreScorePlugin", "pre_score"),
     "score": ("ScorePlugin", "score"),
     "reserve": ("ReservePlugin", "reserve"),
-    "permit": ("PermitPlugin", ""),
+    "permit": ("PermitPlugin", "permit"),
     "pre_bind": ("PreBindPlugin", "pre_bind"),
     "bind": ("BindPlugin", "bind"),
     "post_bind": ("PostBindPlugin", "post_bind"),
@@ -56,9 +60,47 @@ def make_profiles(
     known = registry or Registry()
     profiles = (
         make_profile(each, known, configuration.percentage_of_nodes_to_score or 0)
-        for each in configuration.profiles
+        for each in _without_ignored_resources(configuration)
     )
-    return {each.name: each for each in profiles}
+    return {each.name: _with_extenders(each, configuration.extenders) for each in profiles}
+
+
+def _without_ignored_resources(found: KubeSchedulerConfiguration) -> tuple[KubeSchedulerProfile, ...]:
+    """Return the profiles; NodeResourcesFit leaves resources to extenders that say so (``buildExtenders``).
+
+    Raises ``PluginRefused``.
+    """
+    ignored = tuple(
+        resource.name
+        for extender in found.extenders
+        for resource in extender.managed_resources
+        if resource.ignored_by_scheduler
+    )
+    return tuple(_ignoring(each, ignored) for each in found.profiles) if ignored else found.profiles
+
+
+def _ignoring(profile: KubeSchedulerProfile, ignored: tuple[str, ...]) -> KubeSchedulerProfile:
+    name = NodeResourcesFit.name
+    if all(each.name != name for each in profile.plugin_config):
+        raise PluginRefused("can't find NodeResourcesFitArgs in plugin config")
+    config = tuple(
+        replace(each, args=replace(each.args, ignored_resources=ignored)) if each.name == name else each
+        for each in profile.plugin_config
+    )
+    return replace(profile, plugin_config=config)
+
+
+def _with_extenders(profile: Profile, extenders: Sequence[Extender]) -> Profile:
+    """Return the profile of a scheduler with these extenders."""
+    if not extenders:
+        return profile
+    from podling.scheduler.extenders.chain import ExtenderRejection
+
+    return replace(
+        profile,
+        by_name={**profile.by_name, ExtenderRejection.name: ExtenderRejection()},
+        needs_many=any(each.filter_verb or each.prioritize_verb for each in extenders),
+    )
 
 
 def make_profile(found: KubeSchedulerProfile, registry: Registry, percentage: int) -> Profile:
@@ -74,10 +116,10 @@ def make_profile(found: KubeSchedulerProfile, registry: Registry, percentage: in
     if not points["bind"]:
         raise PluginRefused(f'at least one bind plugin is needed for profile with scheduler name "{name}"')
     own = found.percentage_of_nodes_to_score
-    asked = {
+    asked: dict[str, Any] = {
         point: tuple(each for each in points[point] if _overrides(type(each), point))
         for point in POINTS
-        if point not in ("pre_score", "score", "permit")
+        if point != "score"
     }
     return Profile(
         name=name,
@@ -95,7 +137,7 @@ def implements(plugin: type[Plugin], point: str) -> bool:
 
 def _overrides(plugin: type[Plugin], point: str) -> bool:
     method = POINTS[point][1]
-    return bool(method) and getattr(plugin, method) is not getattr(Plugin, method)
+    return getattr(plugin, method) is not getattr(Plugin, method)
 
 
 def _made(found: KubeSchedulerProfile, plugins: Plugins, registry: Registry) -> dict[str, Plugin]:
@@ -168,7 +210,11 @@ def _weighted(scoring: Sequence[Plugin], plugins: Plugins) -> tuple[Scorer, ...]
     entries: tuple[PluginEntry, ...] = (*plugins.score.enabled, *plugins.multi_point.enabled)
     for entry in entries:
         weights.setdefault(entry.name, entry.weight or 1)
-    found = tuple(Scorer(each, weights[each.name]) for each in scoring if _overrides(type(each), "score"))
+    found = tuple(
+        Scorer(each, weights[each.name], type(each) not in KUBERNETES)
+        for each in scoring
+        if _overrides(type(each), "score")
+    )
     if sum(each.weight for each in found) * _NODE_SCORE_MAX > TOTAL_SCORE_MAX:
         raise PluginRefused("total score of Score plugins could overflow")
     return found

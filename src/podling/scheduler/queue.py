@@ -257,6 +257,20 @@ class SchedulingQueue:
         if waiting is not None:
             self._move_on(waiting, now, event)
 
+    def activate(self, uid: str, now: float) -> bool:
+        """Try a waiting pod at once, for any reason; return whether it is in the queue at all."""
+        found = self._places.get(uid)
+        if found is None:
+            return False
+        place, waiting = found
+        if place is not Place.ACTIVE:
+            self._put(waiting, now, FORCE_ACTIVATED, before=place)
+        return True
+
+    def gated(self) -> tuple[Waiting, ...]:
+        """Return the pods that are held back."""
+        return tuple(waiting for place, waiting in self._places.values() if place is Place.GATED)
+
     def release(self, uid: str, now: float, *, retry: bool) -> None:
         """Release a pod that was held back. One that was rejected before keeps waiting, unless ``retry``."""
         found = self._places.get(uid)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import importlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from podling import turns
@@ -20,7 +20,8 @@ from podling.scheduler.metrics import SchedulerMetrics, Standing
 from podling.supervisor import Supervisor
 
 if TYPE_CHECKING:
-    from podling.scheduler.configuration.types import KubeSchedulerConfiguration
+    from podling.scheduler.configuration.types import Extender, KubeSchedulerConfiguration
+    from podling.scheduler.extenders.http_extender import HttpExtender, Send
     from podling.scheduler.scheduling_loop import SchedulingLoop
 
 
@@ -30,6 +31,7 @@ class Scheduler:
     Args:
         informers: shared; their creator runs them.
         configuration: with its defaults; None is Kubernetes' default configuration.
+        connect: makes the connection to an extender; None is HTTP.
     """
 
     def __init__(
@@ -37,7 +39,9 @@ class Scheduler:
         client: Client,
         informers: InformerFactory,
         configuration: KubeSchedulerConfiguration | None = None,
+        connect: Callable[[Extender], Send] | None = None,
     ) -> None:
+        self._connect = connect
         self._client = client
         self._informers = informers
         self._configuration = configuration
@@ -85,5 +89,20 @@ class Scheduler:
             float(configuration.pod_max_backoff_seconds or 0),
         )
         return SchedulingLoop(
-            self._client, self._informers, self._recorders, profiles, backoff, self._metrics
+            self._client,
+            self._informers,
+            self._recorders,
+            profiles,
+            backoff,
+            self._metrics,
+            self._extenders(configuration.extenders),
         )
+
+    def _extenders(self, found: Sequence[Extender]) -> list[HttpExtender]:
+        if not found:
+            return []
+        from podling.scheduler.extenders.http_extender import HttpExtender
+        from podling.scheduler.extenders.transport import connection
+
+        connect = self._connect or connection
+        return [HttpExtender(each, connect(each)) for each in found]

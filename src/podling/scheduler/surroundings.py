@@ -22,6 +22,19 @@ from podling.scheduler.cache import Cache
 from podling.scheduler.framework import ObjectChange
 from podling.scheduler.terms import selector_of
 
+FOLLOWED = frozenset(
+    {
+        "CSIDriver",
+        "CSINode",
+        "CSIStorageCapacity",
+        "PersistentVolume",
+        "PersistentVolumeClaim",
+        "StorageClass",
+        "VolumeAttachment",
+    }
+)
+"""The kinds whose changes plugins can wait for."""
+
 T = TypeVar("T", bound=ApiObject)
 K = TypeVar("K")
 

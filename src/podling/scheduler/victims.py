@@ -11,43 +11,65 @@ from podling.client.events import EventRecorder
 from podling.machinery.errors import ApiError, unless_gone
 from podling.machinery.pods import condition
 from podling.scheduler import messages
+from podling.scheduler.binding.permits import WaitingPods
 from podling.scheduler.podfacts import PodFacts
 from podling.scheduler.preemption import Victims
 
 logger = logging.getLogger(__name__)
 
 REASON = "PreemptionByScheduler"
+PLUGIN = "DefaultPreemption"
 
 
-async def remove_victims(
-    client: Client, recorder: EventRecorder, scheduler_name: str, preemptor: PodFacts, victims: Victims
-) -> bool:
-    """Return whether every victim is being deleted, or is gone already."""
-    done = True
-    for victim in victims.pods:
-        try:
-            await _remove(client, scheduler_name, victim)
-        except (ApiError, Unreachable) as error:
-            logger.warning("preempting %s/%s failed: %s", victim.namespace, victim.name, error)
-            done = False
-            continue
-        recorder.event(victim.pod, "Normal", "Preempted", messages.preempted(preemptor.uid, victims.node))
-    return done
+class VictimRemover:
+    """Removes the victims of the preemptions of one scheduler.
 
+    Args:
+        waiting: the pods that wait for permission; victims among them are rejected, not deleted.
+    """
 
-async def _remove(client: Client, scheduler_name: str, victim: PodFacts) -> None:
-    with unless_gone():
-        if not _is_told(victim.pod):
-            patch = {"status": {"conditions": [_disruption_target(victim.pod, scheduler_name)]}}
-            await client.patch(
-                Pod,
-                victim.name,
-                patch,
-                victim.namespace,
-                patch_type=PatchType.STRATEGIC,
-                subresource="status",
-            )
-        await client.delete(Pod, victim.name, victim.namespace, uid=victim.uid)
+    def __init__(
+        self, client: Client, recorder: EventRecorder, scheduler_name: str, waiting: WaitingPods
+    ) -> None:
+        self._client = client
+        self._recorder = recorder
+        self._scheduler_name = scheduler_name
+        self._waiting = waiting
+
+    async def remove(self, preemptor: PodFacts, victims: Victims) -> bool:
+        """Return whether every victim is being deleted, or is gone already.
+
+        The last one is left when the removal of another fails, as the preemptor has to be tried again anyway.
+        """
+        done = True
+        to_delete = [each for each in victims.pods if not each.terminating]
+        for number, victim in enumerate(to_delete, 1):
+            if number == len(to_delete) and not done:
+                break
+            try:
+                if not self._waiting.reject(victim.uid, PLUGIN, "preempted"):
+                    await self._delete(victim)
+            except (ApiError, Unreachable) as error:
+                logger.warning("preempting %s/%s failed: %s", victim.namespace, victim.name, error)
+                done = False
+                continue
+            text = messages.preempted(preemptor.uid, victims.node)
+            self._recorder.event(victim.pod, "Normal", "Preempted", text)
+        return done
+
+    async def _delete(self, victim: PodFacts) -> None:
+        with unless_gone():
+            if not _is_told(victim.pod):
+                patch = {"status": {"conditions": [_disruption_target(victim.pod, self._scheduler_name)]}}
+                await self._client.patch(
+                    Pod,
+                    victim.name,
+                    patch,
+                    victim.namespace,
+                    patch_type=PatchType.STRATEGIC,
+                    subresource="status",
+                )
+            await self._client.delete(Pod, victim.name, victim.namespace, uid=victim.uid)
 
 
 def _is_told(pod: Pod) -> bool:

@@ -24,10 +24,10 @@ SCHEDULER = User("system:kube-scheduler", ("system:authenticated",))
 
 @asynccontextmanager
 async def scheduler_for(
-    client: Client, configuration: KubeSchedulerConfiguration | None = None
+    client: Client, configuration: KubeSchedulerConfiguration | None = None, connect: Any = None
 ) -> AsyncIterator[Scheduler]:
     informers = InformerFactory(client)
-    scheduler = Scheduler(client, informers, configuration)
+    scheduler = Scheduler(client, informers, configuration, connect)
     tasks = [asyncio.ensure_future(informers.run()), asyncio.ensure_future(scheduler.run())]
     try:
         yield scheduler

@@ -51,7 +51,8 @@ async def test_placed_pod_is_counted_once_everywhere(cluster: ControlPlane, at_w
     assert samples(at_work, "pod_scheduling_sli_duration_seconds_count") == {("1",): 1}
     assert samples(at_work, "queue_incoming_pods_total") == {("active", "UnscheduledPodAdd"): 1}
     assert samples(at_work, "framework_extension_point_duration_seconds_count") == {
-        (point, "Success", PROFILE): 1 for point in ("PreFilter", "Filter", "Score", "PreBind", "Bind")
+        (point, "Success", PROFILE): 1
+        for point in ("PreFilter", "Filter", "Score", "Reserve", "PreBind", "Bind")
     }
     assert samples(at_work, "cache_size") == {("nodes",): 2, ("pods",): 1, ("assumed_pods",): 0}
     assert samples(at_work, "preemption_attempts_total") == {(): 0}

@@ -5,16 +5,20 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from podling.api.core_v1 import (
+    ContainerPort,
     ContainerStatus,
     PodCondition,
     PodStatus,
     ResourceRequirements,
 )
+from podling.scheduler.podfacts import facts_of, facts_of_bound
 from tests.unit.scheduler.scheduling import (
     container,
     facts,
+    pod,
 )
 
 GIB = 1024**3
@@ -71,3 +75,28 @@ def test_containers_without_requests_score_with_defaults(
     containers: list[Any], scored: tuple[int, int]
 ) -> None:
     assert facts(containers=containers).scored == scored
+
+
+HELD = ContainerStatus(name="c", resources=ResourceRequirements(requests={"cpu": "8"}))
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"labels": {"topology.kubernetes.io/zone": "z"}},
+        {"containers": [container({"cpu": "3"})]},
+        {"containers": [container({"cpu": "1"}, ports=(ContainerPort(container_port=80, host_port=80),))]},
+        {"status": PodStatus(container_statuses=(HELD,))},
+    ],
+    ids=["node only", "labels of the node", "resized", "host port", "resources it holds"],
+)
+def test_facts_of_bound_pod_are_those_of_a_new_one(changes: dict[str, Any]) -> None:
+    common: dict[str, Any] = {"containers": [container({"cpu": "1"})]}
+    bound = pod("a", **(common | changes), node_name="n")
+    assert structs.asdict(facts_of_bound(bound, facts("a", **common))) == structs.asdict(facts_of(bound))
+
+
+def test_binding_alone_computes_no_amounts_again() -> None:
+    pending = facts("a", cpu="1")
+    assert facts_of_bound(pod("a", cpu="1", node_name="n"), pending).requests is pending.requests

@@ -103,6 +103,25 @@ def test_an_update_that_does_not_matter_leaves_a_pod_waiting() -> None:
     assert queue.place(waiting.uid) is Place.ACTIVE
 
 
+def test_activated_pod_is_tried_without_the_rest_of_its_back_off() -> None:
+    queue = open_queue(facts("rejected"), facts("failed"))
+    rejected, failed = pop(queue), pop(queue)
+    queue.reject(rejected, {"NodeResourcesFit"}, 0.0)
+    queue.fail(failed, 0.0)
+    assert queue.activate(rejected.uid, 0.0)
+    assert queue.activate(failed.uid, 0.0)
+    assert all_names(queue, 0.0) == ["rejected", "failed"]
+    assert not queue.activate(rejected.uid, 0.0), "a pod that is being tried is not in the queue"
+
+
+def test_activated_pod_stays_behind_its_gates() -> None:
+    gated = facts_of(pod("a", scheduling_gates=(PodSchedulingGate(name="g"),)))
+    queue = open_queue(gated)
+    assert queue.activate(gated.uid, 0.0)
+    assert [waiting.uid for waiting in queue.gated()] == [gated.uid]
+    assert queue.pop(0.0) is None
+
+
 class QueueMachine(RuleBasedStateMachine):
     """Everything that can happen to pods, in any order, with time passing."""
 

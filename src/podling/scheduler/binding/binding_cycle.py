@@ -1,21 +1,25 @@
-"""Reserve, PreBind, Bind and PostBind: the way of a pod from the decision to its node."""
+"""Reserve, Permit, PreBind, Bind and PostBind: the way of a pod from the decision to its node."""
 
 from __future__ import annotations
 
 import logging
+from typing import Protocol
 
 from podling import clock
 from podling.api.core_v1 import Pod
 from podling.client.base import Client, Unreachable
 from podling.machinery.errors import ApiError, is_not_found
+from podling.scheduler.binding.permits import PERMIT_SECONDS_MAX, WaitingPod, WaitingPods
 from podling.scheduler.cache import Cache
-from podling.scheduler.decide import SUCCESS, Diagnosis
-from podling.scheduler.framework import Plugin, Refused
-from podling.scheduler.metrics import BIND, PRE_BIND, SchedulerMetrics
+from podling.scheduler.decide import SUCCESS, UNSCHEDULABLE, Diagnosis
+from podling.scheduler.framework import Plugin, PluginFailed, Refused
+from podling.scheduler.metrics import BIND, PERMIT, POST_BIND, PRE_BIND, RESERVE, SchedulerMetrics
 from podling.scheduler.podfacts import PodFacts
 from podling.scheduler.profile import Profile
 
 logger = logging.getLogger(__name__)
+
+ERROR_STATUS, WAIT = "Error", "Wait"
 
 READ_SECONDS = 1.0
 READ_SECONDS_MAX = 10.0
@@ -28,47 +32,127 @@ class BindingFailed(Exception):
     ``is_unexpected``: it was no answer of the API. ``is_doubtful``: the API may have bound the pod.
     """
 
-    def __init__(self, point: str, plugin: Plugin, error: Exception) -> None:
-        super().__init__(f'running {point} plugin "{plugin.name}": {error}')
-        self.is_unexpected = not isinstance(error, ApiError | Unreachable | Refused)
-        is_lost = isinstance(error, Unreachable) or (isinstance(error, ApiError) and error.code >= 500)
-        self.is_doubtful = point == "Bind" and is_lost
+    def __init__(self, text: str, *, is_unexpected: bool = False, is_doubtful: bool = False) -> None:
+        super().__init__(text)
+        self.is_unexpected = is_unexpected
+        self.is_doubtful = is_doubtful
+
+
+def failure_of(point: str, plugin: Plugin, error: Exception) -> BindingFailed:
+    """Return the failure of a plugin at an extension point."""
+    is_lost = isinstance(error, Unreachable) or (isinstance(error, ApiError) and error.code >= 500)
+    return BindingFailed(
+        f'running {point} plugin "{plugin.name}": {error}',
+        is_unexpected=not isinstance(error, ApiError | Unreachable | Refused),
+        is_doubtful=point == "Bind" and is_lost,
+    )
+
+
+class Binder(Protocol):
+    """Binds pods instead of the plugins of a profile."""
+
+    async def bind(self, pod: PodFacts, node: str) -> bool:
+        """Return whether this binder was responsible. Raises ``BindingFailed``."""
 
 
 class BindingCycle:
     """Runs the extension points behind the decision."""
 
-    def __init__(self, client: Client, cache: Cache, metrics: SchedulerMetrics) -> None:
+    def __init__(
+        self,
+        client: Client,
+        cache: Cache,
+        metrics: SchedulerMetrics,
+        waiting: WaitingPods,
+        binder: Binder | None = None,
+    ) -> None:
         self._client = client
         self._cache = cache
         self._metrics = metrics
+        self._binder = binder
+        self._waiting = waiting
 
-    def reserve(self, profile: Profile, pod: PodFacts, node: str) -> Diagnosis | None:
-        """Let plugins reserve something on the node; return why one refuses, if one does."""
-        for plugin in profile.reserve:
-            try:
-                plugin.reserve(pod, node, self._cache)
-            except Refused as refused:
-                self.unreserve(profile, pod, node)
-                diagnosis = Diagnosis(1, rejected_by={plugin.name})
-                diagnosis.reasons[str(refused)] += 1
-                return diagnosis
+    def accept(self, profile: Profile, pod: PodFacts, node: str) -> Diagnosis | None:
+        """Let plugins reserve something on the node and permit it; return why one refuses, if one does.
+
+        Then nothing stays reserved. A permitted pod may have to wait. Raises ``PluginFailed``.
+        """
+        try:
+            refused = self._reserve(profile, pod, node) or self._permit(profile, pod, node)
+        except PluginFailed:
+            self.unreserve(profile, pod, node)
+            raise
+        if refused is not None:
+            self.unreserve(profile, pod, node)
+        return refused
+
+    def _reserve(self, profile: Profile, pod: PodFacts, node: str) -> Diagnosis | None:
+        if not profile.reserve:
+            return None
+        started, status = clock.monotonic(), ERROR_STATUS
+        try:
+            for plugin in profile.reserve:
+                try:
+                    plugin.reserve(pod, node, self._cache)
+                except Refused as refused:
+                    status = UNSCHEDULABLE
+                    return refusal_of(plugin.name, str(refused))
+                except Exception as error:
+                    raise PluginFailed(f'running Reserve plugin "{plugin.name}": {error}') from error
+            status = SUCCESS
+        finally:
+            self._metrics.observe_point(profile.name, RESERVE, status, clock.monotonic() - started)
         return None
 
     def unreserve(self, profile: Profile, pod: PodFacts, node: str) -> None:
         """Give back what plugins reserved, the last one first."""
         for plugin in reversed(profile.reserve):
-            plugin.unreserve(pod, node, self._cache)
+            try:
+                plugin.unreserve(pod, node, self._cache)
+            except Exception:
+                logger.exception("%s failed to give back for %s/%s", plugin.name, pod.namespace, pod.name)
+
+    def _permit(self, profile: Profile, pod: PodFacts, node: str) -> Diagnosis | None:
+        if not profile.permit:
+            return None
+        started, status = clock.monotonic(), ERROR_STATUS
+        waits: dict[str, float] = {}
+        try:
+            for plugin in profile.permit:
+                try:
+                    seconds = plugin.permit(pod, node, self._cache)
+                except Refused as refused:
+                    status = UNSCHEDULABLE
+                    return refusal_of(plugin.name, str(refused))
+                except Exception as error:
+                    raise PluginFailed(f'running Permit plugin "{plugin.name}": {error}') from error
+                if seconds is not None:
+                    waits[plugin.name] = min(seconds, PERMIT_SECONDS_MAX)
+            status = WAIT if waits else SUCCESS
+        finally:
+            self._metrics.observe_point(profile.name, PERMIT, status, clock.monotonic() - started)
+        if waits:
+            self._waiting.add(WaitingPod(pod, node, waits))
+        return None
 
     def takes_time(self, profile: Profile, pod: PodFacts, node: str) -> bool:
         """Return whether the pod will be bound some time later only."""
+        if self._waiting.get(pod.uid) is not None:
+            return True
         return any(plugin.takes_time(pod, node, self._cache) for plugin in profile.pre_bind)
 
     async def run(self, profile: Profile, pod: PodFacts, node: str) -> None:
-        """Do what must come before, then bind the pod. Raises ``BindingFailed``."""
+        """Wait for permission, do what must come before, then bind the pod.
+
+        Raises ``PermitRejected`` and ``BindingFailed``.
+        """
+        if profile.permit:
+            await self._wait_for_permission(pod)
         if profile.pre_bind:
             await self._pre_bind(profile, pod, node)
-        started, status = clock.monotonic(), "Error"
+        if self._binder is not None and await self._binder.bind(pod, node):
+            return
+        started, status = clock.monotonic(), ERROR_STATUS
         try:
             for plugin in profile.bind:
                 try:
@@ -76,11 +160,23 @@ class BindingCycle:
                         status = SUCCESS
                         return
                 except Exception as error:
-                    raise BindingFailed("Bind", plugin, error) from error
+                    raise failure_of("Bind", plugin, error) from error
             status = "Skip"
         finally:
             self._metrics.observe_point(profile.name, BIND, status, clock.monotonic() - started)
-        raise BindingFailed("Bind", profile.bind[-1], Refused("no plugin binds this pod"))
+        raise failure_of("Bind", profile.bind[-1], Refused("no plugin binds this pod"))
+
+    async def _wait_for_permission(self, pod: PodFacts) -> None:
+        waiting = self._waiting.get(pod.uid)
+        if waiting is None:
+            return
+        started, status = clock.monotonic(), UNSCHEDULABLE
+        try:
+            await waiting.decision()
+            status = SUCCESS
+        finally:
+            self._waiting.remove(pod.uid)
+            self._metrics.permitted(status, clock.monotonic() - started)
 
     async def was_bound(self, pod: PodFacts, node: str) -> bool:
         """Return whether the API has bound the pod to the node; read until it answers.
@@ -100,21 +196,32 @@ class BindingCycle:
                 return found.metadata.uid == pod.uid and found.spec.node_name == node
 
     async def _pre_bind(self, profile: Profile, pod: PodFacts, node: str) -> None:
-        started, status = clock.monotonic(), "Error"
+        started, status = clock.monotonic(), ERROR_STATUS
         try:
             for plugin in profile.pre_bind:
                 try:
                     await plugin.pre_bind(pod, node, self._cache, self._client)
                 except Exception as error:
-                    raise BindingFailed("PreBind", plugin, error) from error
+                    raise failure_of("PreBind", plugin, error) from error
             status = SUCCESS
         finally:
             self._metrics.observe_point(profile.name, PRE_BIND, status, clock.monotonic() - started)
 
     def after(self, profile: Profile, pod: PodFacts, node: str) -> None:
         """Run the plugins that follow a pod that has got its node."""
+        if not profile.post_bind:
+            return
+        started = clock.monotonic()
         for plugin in profile.post_bind:
             try:
                 plugin.post_bind(pod, node)
             except Exception:
                 logger.exception("%s failed to follow %s/%s", plugin.name, pod.namespace, pod.name)
+        self._metrics.observe_point(profile.name, POST_BIND, SUCCESS, clock.monotonic() - started)
+
+
+def refusal_of(plugin: str, text: str) -> Diagnosis:
+    """Return the diagnosis of a pod that is refused its chosen node."""
+    diagnosis = Diagnosis(1, rejected_by={plugin} if plugin else set())
+    diagnosis.reasons[text] += 1
+    return diagnosis

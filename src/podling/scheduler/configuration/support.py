@@ -44,8 +44,6 @@ def unsupported(found: KubeSchedulerConfiguration) -> Iterator[str]:
         yield _only("parallelism", PARALLELISM, _VECTORS)
     if found.delay_cache_until_active:
         yield _only("delayCacheUntilActive", False, _ONE)
-    if found.extenders:
-        yield _refused("extenders", "plugins in Python take their place")
 
 
 def _leader_election(found: KubeSchedulerConfiguration) -> Iterator[str]:

@@ -98,20 +98,46 @@ class InterPodAffinity(Plugin):
         return (SCORE_MAX * ((raw - lowest) / (highest - lowest))).astype(np.int64)
 
     def wakes_for_nodes(self, pod: PodFacts, rows: Rows, cache: Cache) -> int:
-        """Always: where one node belongs changes what is right on others."""
-        return ALL
+        """When a node has a topology that the pod's affinity names; without affinity, always.
+
+        The place of one node changes what is right on others.
+        """
+        keys = {term.topology_key for term in pod.affinities.required}
+        return ALL if not keys or any(_has_key(key, cache, rows) for key in keys) else 0
 
     def wakes_for_pod(self, pod: PodFacts, change: PodChange, cache: Cache) -> bool:
-        """When the change is about a pod that one of the terms, of either side, means."""
-        other = change.facts
-        own = (*pod.affinities.required, *pod.affinities.required_anti)
-        return any(_means(term, other, cache) for term in own) or any(
-            _means(term, pod, cache) for term in other.affinities.required_anti
+        """When a pod comes that the affinity wants, or one goes that an anti-affinity of either means.
+
+        A pod whose labels change is gone as what it was, and comes as what it is. The last pod of a set that
+        goes lets another one begin the set, which Kubernetes' hint leaves out.
+        """
+        wanted = pod.affinities.required
+        is_wanted = bool(wanted) and all(_means(term, change.facts, cache) for term in wanted)
+        if change.event & PodEvent.DELETED:
+            return is_wanted or _is_in_the_way(pod, change.facts, cache)
+        before = change.before
+        if before is None:
+            return is_wanted
+        was_wanted = bool(wanted) and all(_means(term, before, cache) for term in wanted)
+        return is_wanted != was_wanted or any(
+            _means(term, before, cache) and not _means(term, change.facts, cache)
+            for term in pod.affinities.required_anti
         )
 
 
 def _means(term: Term, pod: PodFacts, cache: Cache) -> bool:
     return term.matches(pod.namespace, pod.labels, cache.namespace_labels.get(pod.namespace, {}))
+
+
+def _is_in_the_way(pod: PodFacts, other: PodFacts, cache: Cache) -> bool:
+    """Return whether required anti-affinity keeps one of the two pods away from the other."""
+    return any(_means(term, other, cache) for term in pod.affinities.required_anti) or any(
+        _means(term, pod, cache) for term in other.affinities.required_anti
+    )
+
+
+def _has_key(key: str, cache: Cache, rows: Rows) -> bool:
+    return bool((cache.labels.codes(key, rows) != ABSENT).any())
 
 
 def _means_group(term: Term, group: PodGroup, cache: Cache) -> bool:

@@ -125,12 +125,15 @@ class PodTopologySpread(Plugin):
         return ALL
 
     def wakes_for_pod(self, pod: PodFacts, change: PodChange, cache: Cache) -> bool:
-        """When a pod that one of the constraints counts comes, goes or changes its labels."""
+        """When a pod that one of the constraints counts comes or goes, or an update changes that."""
         if change.facts.namespace != pod.namespace:
             return False
         labels = change.facts.labels
-        constraints = self._constraints(pod, cache, DO_NOT_SCHEDULE)
-        return any(each.selector.matches(labels) for each in constraints)
+        was = change.before.labels if change.before is not None else None
+        return any(
+            each.selector.matches(labels) != (was is not None and each.selector.matches(was))
+            for each in self._constraints(pod, cache, DO_NOT_SCHEDULE)
+        )
 
     def wakes_for_own(self, before: PodFacts, pod: PodFacts, change: OwnChange, cache: Cache) -> bool:
         """When other constraints count the pod, or other taints matter to them."""

@@ -9,7 +9,7 @@ Upstream: ``pkg/scheduler/framework/plugins/volumebinding``.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 from msgspec import Struct
@@ -18,6 +18,7 @@ from podling.api.core_v1 import NodeSelector, PersistentVolume, PersistentVolume
 from podling.api.storage_v1 import CSIStorageCapacity, StorageClass
 from podling.machinery.quantity import parse
 from podling.machinery.requirements import Operator, Requirement
+from podling.machinery.selectors import LabelSelector
 from podling.machinery.storage_classes import class_of
 from podling.scheduler.cache import Cache
 from podling.scheduler.configuration.plugin_args import VolumeBindingArgs, default_args
@@ -36,7 +37,7 @@ from podling.scheduler.plugins.node_affinity import selector_match
 from podling.scheduler.podfacts import PodFacts
 from podling.scheduler.terms import selector_of
 from podling.scheduler.volume_facts import claims_of, uses_claim
-from podling.scheduler.volume_plans import VolumePlan, fits, is_bound, key_of_claim, size_of, storage
+from podling.scheduler.volume_plans import VolumePlan, fits, is_bound, key_of_claim, storage
 
 CONFLICT = "node(s) didn't match PersistentVolume's node affinity"
 NO_VOLUME = "node(s) didn't find available persistent volumes to bind"
@@ -198,39 +199,78 @@ def _match(
         there = np.asarray(np.equal(rows, -1 if row is None else row))
         choice.refuse(NO_VOLUME, ~there)
         return there
-    volumes = list(_free(claim, cache))
+    meant = _meant_for(claim, cache)
+    volumes, found = _reaching(claim, (meant,) if meant else (), cache, rows, taken)
     if not volumes:
         return np.ones(len(rows), np.bool_)
-    none: Mask = np.zeros(len(rows), np.bool_)
-    reached = np.array(
-        [_reach(each, cache, rows) & ~taken.get(each.metadata.name, none) for each in volumes], np.bool_
-    )
+    reached = np.array(found, np.bool_)
     chosen = reached & (np.cumsum(reached, axis=0) == 1)
+    none: Mask = np.zeros(len(rows), np.bool_)
     for number, each in enumerate(volumes):
         name = each.metadata.name
         taken[name] = taken.get(name, none) | chosen[number]
     choice.volumes.append((claim, volumes, chosen))
     missing: Mask = np.array(~reached.any(axis=0), np.bool_)
-    if _is_meant_for(volumes[0], claim) or volumes[0].metadata.name in cache.volume_plans.promised:
+    if meant is not None:
         choice.refuse(NO_VOLUME, missing)
         return none
     return missing
 
 
-def _free(claim: PersistentVolumeClaim, cache: Cache) -> Iterator[PersistentVolume]:
-    """Yield the volumes that a claim may get, the smallest first; only the one that names it, if one does."""
-    key = key_of_claim(claim)
-    promised = cache.volume_plans.promised
-    selector = selector_of(claim.spec.selector) if claim.spec.selector is not None else None
-    fitting = [each for each in cache.volumes.values() if fits(each, claim, selector)]
-    fitting = [each for each in fitting if promised.get(each.metadata.name, key) == key]
-    meant = [each for each in fitting if _is_meant_for(each, claim) or each.metadata.name in promised]
-    return iter(meant[:1] or sorted(fitting, key=size_of))
+def _meant_for(claim: PersistentVolumeClaim, cache: Cache) -> PersistentVolume | None:
+    """Return the only volume that a claim may get: one that names it, or is promised to it."""
+    key, promised = key_of_claim(claim), cache.volume_plans.promised
+    names = (name for name, held in promised.items() if held == key and name in cache.volumes)
+    candidates = [*cache.volumes.naming(key), *(cache.volumes[name] for name in names)]
+    selector = _selector(claim)
+    fitting = (each for each in candidates if fits(each, claim, selector))
+    return next((each for each in fitting if promised.get(each.metadata.name, key) == key), None)
 
 
-def _is_meant_for(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
-    ref = volume.spec.claim_ref
-    return ref is not None and (ref.namespace, ref.name) == key_of_claim(claim)
+def _reaching(
+    claim: PersistentVolumeClaim,
+    only: Sequence[PersistentVolume],
+    cache: Cache,
+    rows: Rows,
+    taken: dict[str, Mask],
+) -> tuple[list[PersistentVolume], list[Mask]]:
+    """Return the volumes in question for a claim, the smallest first, and the rows that each reaches.
+
+    The search ends once each row has one. A volume that reaches the same rows as a smaller one that no other
+    claim of the pod takes is left out: it would not be chosen.
+    """
+    volumes: list[PersistentVolume] = []
+    found: list[Mask] = []
+    covered: Mask = np.zeros(len(rows), np.bool_)
+    for each in only or _free(claim, cache, taken):
+        reach = _reach(each, cache, rows)
+        if each.metadata.name in taken:
+            reach = reach & ~taken[each.metadata.name]
+        volumes.append(each)
+        found.append(reach)
+        covered |= reach
+        if covered.all():
+            break
+    return volumes, found
+
+
+def _free(
+    claim: PersistentVolumeClaim, cache: Cache, taken: Mapping[str, Mask]
+) -> Iterator[PersistentVolume]:
+    """Yield the free volumes that a claim may get, of each group the smallest that is not taken."""
+    promised, selector = cache.volume_plans.promised, _selector(claim)
+    seen: set[bytes] = set()
+    for group, each in cache.volumes.free(class_of(claim), storage(claim)):
+        name = each.metadata.name
+        if group in seen or name in promised or not fits(each, claim, selector):
+            continue
+        if name not in taken:
+            seen.add(group)
+        yield each
+
+
+def _selector(claim: PersistentVolumeClaim) -> LabelSelector | None:
+    return selector_of(claim.spec.selector) if claim.spec.selector is not None else None
 
 
 def _selected_node(claim: PersistentVolumeClaim, cache: Cache) -> str | None:

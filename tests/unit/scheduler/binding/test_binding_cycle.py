@@ -9,6 +9,7 @@ from msgspec import structs
 
 from podling.client.base import Client, Unreachable
 from podling.scheduler.binding.binding_cycle import BindingCycle, BindingFailed
+from podling.scheduler.binding.permits import WaitingPods
 from podling.scheduler.cache import Cache
 from podling.scheduler.framework import Plugin, Refused
 from podling.scheduler.metrics import SchedulerMetrics
@@ -55,7 +56,7 @@ class Noting(Plugin):
 def cycle(cluster: ControlPlane) -> BindingCycle:
     cache = cache_of(node("n"))
     metrics = SchedulerMetrics()
-    return BindingCycle(cluster.client, cache, metrics)
+    return BindingCycle(cluster.client, cache, metrics, WaitingPods())
 
 
 def profile(*plugins: Plugin) -> Profile:
@@ -67,7 +68,7 @@ async def test_plugins_run_in_order_until_one_binds(cluster: ControlPlane) -> No
     calls: list[str] = []
     both = profile(Noting(calls, "a"), Noting(calls, "b"), Noting(calls, "c"))
     found = cycle(cluster)
-    assert found.reserve(both, POD, "n") is None
+    assert found.accept(both, POD, "n") is None
     await found.run(both, POD, "n")
     found.after(both, POD, "n")
     assert [call for call in calls if "pre" not in call and "post" not in call] == [
@@ -82,7 +83,7 @@ async def test_plugins_run_in_order_until_one_binds(cluster: ControlPlane) -> No
 
 async def test_refused_reservation_is_undone_from_the_last(cluster: ControlPlane) -> None:
     calls: list[str] = []
-    refused = cycle(cluster).reserve(profile(Noting(calls, "a"), Noting(calls, "b", "reserve")), POD, "n")
+    refused = cycle(cluster).accept(profile(Noting(calls, "a"), Noting(calls, "b", "reserve")), POD, "n")
     assert refused is not None
     assert refused.message() == "0/1 nodes are available: 1 no."
     assert calls == ["a reserve", "b reserve", "b unreserve", "a unreserve"]
