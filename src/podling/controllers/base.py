@@ -42,6 +42,8 @@ class Controller(ABC):
     backoff_seconds_max: ClassVar[float] = BACKOFF_SECONDS_MAX
     uses_folders: ClassVar[bool] = False
     """True if an extension's controller takes the directories of volumes, as ``folders``."""
+    uses_other_apis: ClassVar[bool] = False
+    """True if an extension's controller takes the aggregated APIs, metrics among them, as ``others``."""
 
     def __init__(self, context: ControllerContext) -> None:
         self.client = context.client

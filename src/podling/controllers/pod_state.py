@@ -157,7 +157,10 @@ def _compare(one: Pod, other: Pod, crowd: dict[str, int], now: datetime) -> int:
     if difference:
         return difference
     created, other_created = one.metadata.creation_timestamp, other.metadata.creation_timestamp
-    return _younger_first(created, other_created, one, other, now)
+    difference = _younger_first(created, other_created, one, other, now)
+    # Upstream leaves equal ones to its sort. Beside ones of another second, which are drawn by UID, that is
+    # no order: the result would depend on the algorithm, which differs between versions of Python.
+    return difference or (-1 if (one.metadata.uid or "") < (other.metadata.uid or "") else 1)
 
 
 def _ready_since(pod: Pod) -> datetime | None:

@@ -86,6 +86,7 @@ _CONTROLLERS = {
     "cluster-dns-controller": ("endpoints.cluster_dns", "ClusterDnsController"),
     "horizontal-pod-autoscaler-controller": ("autoscaling.horizontal", "HorizontalController"),
     "resourcequota-controller": ("resource_quota", "ResourceQuotaController"),
+    "resourceclaim-controller": ("resource_claims", "ResourceClaimController"),
 }
 
 _NAMESPACE = "namespace-controller"

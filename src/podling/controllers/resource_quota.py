@@ -26,6 +26,7 @@ from podling.controllers.children import BY_NAMESPACE, namespace_index
 from podling.controllers.custom_kinds import CustomKinds
 from podling.controllers.status_writes import write_status
 from podling.machinery import quotas
+from podling.machinery.resized_pods import statuses_with_resources
 from podling.machinery.scheme import RESOURCES, Resource, resource_of
 from podling.machinery.storage_classes import attributes_classes_of
 
@@ -148,4 +149,7 @@ def _countable(obj: Any) -> tuple[Any, ...]:
     sizes: tuple[Any, ...] = ()
     if isinstance(obj, PersistentVolumeClaim):
         sizes = (obj.status.allocated_resources, attributes_classes_of(obj))
+    elif isinstance(obj, Pod):
+        statuses = statuses_with_resources(obj)
+        sizes = tuple((each.name, each.resources, each.allocated_resources) for each in statuses)
     return obj.metadata.deletion_timestamp, getattr(obj, "spec", None), phase, sizes

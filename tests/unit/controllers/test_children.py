@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 from msgspec import structs
 
+from podling import clock
 from podling.api.apps_v1 import StatefulSet
-from podling.api.core_v1 import Pod
-from podling.api.meta_v1 import ObjectMeta
+from podling.api.core_v1 import Namespace, Pod
+from podling.api.meta_v1 import ObjectMeta, OwnerReference
 from podling.client.base import Key, key_of
 from podling.client.informer_factory import InformerFactory
 from podling.client.workqueue import WorkQueue
@@ -91,6 +92,67 @@ async def test_owner_that_was_replaced_adopts_nothing(cluster: ControlPlane, fam
     await cluster.advance(seconds=1)
     earlier = structs.replace(owner, metadata=structs.replace(owner.metadata, uid="earlier"))
     assert await names(family, earlier) == []
+
+
+async def test_owner_that_is_being_deleted_keeps_its_children_and_adopts_none(
+    cluster: ControlPlane, family: Family
+) -> None:
+    """Cases of controller_ref_manager_test.go."""
+    owner = await cluster.client.create(stateful_set())
+    await add_pod(cluster, "db-0")
+    await cluster.advance(seconds=1)
+    assert await names(family, owner) == ["db-0"]
+    await add_pod(cluster, "db-1")
+    await cluster.client.patch(Pod, "db-0", {"metadata": {"labels": {"tier": "x"}}}, "default")
+    await cluster.advance(seconds=1)
+    going = structs.replace(owner, metadata=structs.replace(owner.metadata, deletion_timestamp=clock.now()))
+    assert await names(family, going) == ["db-0"]
+    assert (await cluster.client.get(Pod, "db-1", "default")).metadata.owner_references == ()
+
+
+async def test_owner_that_is_being_deleted_on_the_server_adopts_nothing(
+    cluster: ControlPlane, family: Family
+) -> None:
+    """The informer does not show it yet."""
+    owner = await cluster.client.create(stateful_set())
+    await add_pod(cluster, "db-0")
+    await cluster.advance(seconds=1)
+    held = {"metadata": {"finalizers": ["example.com/hold"]}}
+    await cluster.client.patch(StatefulSet, "db", held, "default")
+    await cluster.client.delete(StatefulSet, "db", "default")
+    assert await names(family, owner) == []
+    assert (await cluster.client.get(Pod, "db-0", "default")).metadata.owner_references == ()
+
+
+async def test_children_of_others_orphans_that_go_and_other_namespaces_are_left_alone(
+    cluster: ControlPlane, family: Family
+) -> None:
+    other = OwnerReference(api_version="apps/v1", kind="StatefulSet", name="x", uid="x", controller=True)
+    owner = await cluster.client.create(stateful_set())
+    await add_pod(cluster, "db-0", owner_references=(other,))
+    await add_pod(cluster, "db-1", finalizers=("example.com/hold",))
+    await cluster.client.delete(Pod, "db-1", "default", grace_seconds=0)
+    await cluster.client.create(Namespace(metadata=ObjectMeta(name="team")))
+    await add_pod(cluster, "db-2", namespace="team")
+    await add_pod(cluster, "db-3")
+    await cluster.advance(seconds=1)
+    assert await names(family, owner) == ["db-3"]
+    for name, namespace, owners in (
+        ("db-0", "default", (other,)),
+        ("db-1", "default", ()),
+        ("db-2", "team", ()),
+    ):
+        assert (await cluster.client.get(Pod, name, namespace)).metadata.owner_references == owners
+
+
+async def test_child_that_is_being_deleted_stays_a_child(cluster: ControlPlane, family: Family) -> None:
+    owner = await cluster.client.create(stateful_set())
+    await add_pod(cluster, "db-0")
+    await cluster.advance(seconds=1)
+    assert await names(family, owner) == ["db-0"]
+    await cluster.client.delete(Pod, "db-0", "default", grace_seconds=0)
+    await cluster.advance(seconds=1)
+    assert await names(family, owner) == ["db-0"]
 
 
 async def test_owner_is_settled_once_its_writes_are_seen(cluster: ControlPlane, family: Family) -> None:

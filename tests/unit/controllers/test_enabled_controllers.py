@@ -27,7 +27,7 @@ ALL = set(NAMES)
         ("*,*", ALL),
         (" * , -job ", ALL - {"job-controller"}),
         ("podgc", {"pod-garbage-collector-controller"}),
-        ("*,-resourceclaim-controller", ALL),
+        ("*,-selinux-warning-controller", ALL),
     ],
 )
 def test_controllers_flag_selects_controllers(text: str, expected: set[str]) -> None:
@@ -43,8 +43,8 @@ def test_controllers_flag_selects_controllers(text: str, expected: set[str]) -> 
         ("--job-controller", '"-job-controller" is not in the list of known controllers'),
         ("-*", '"*" is not in the list of known controllers'),
         (
-            "resourceclaim-controller",
-            '"resourceclaim-controller" does not exist in Podling: it can only be switched off',
+            "selinux-warning-controller",
+            '"selinux-warning-controller" does not exist in Podling: it can only be switched off',
         ),
     ],
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from itertools import permutations
 
 import pytest
 from msgspec import structs
@@ -158,6 +159,14 @@ ORDERS = [
 def test_removal_order_of_two_pods(first: Pod, last: Pod) -> None:
     assert removal_order([last, first], [], NOW) == [first, last]
     assert removal_order([first, last], [], NOW) == [first, last]
+
+
+def test_removal_order_does_not_depend_on_the_given_one() -> None:
+    """Two pods of one second, and one of another whose age has the same logarithm: UIDs decide them all."""
+    ages = {"a": 1000.0, "b": 1001.0, "c": 1000.0}
+    pods = [pod(name, node="node", ready_for=age, age=age) for name, age in ages.items()]
+    for given in permutations(pods):
+        assert [each.metadata.name for each in removal_order(given, [], NOW)] == ["a", "b", "c"]
 
 
 MONTH, HOUR = 30 * 86400.0, 3600.0

@@ -90,6 +90,10 @@ async def used(cluster: ControlPlane) -> dict[str, str]:
     return (await cluster.client.get(ResourceQuota, "team", "default")).status.used
 
 
+def requesting(cpu: str) -> ResourceRequirements:
+    return ResourceRequirements(requests={"cpu": cpu})
+
+
 def worker(name: str, cpu: str) -> Pod:
     resources = ResourceRequirements(requests={"cpu": cpu}, limits={"cpu": cpu})
     return pod(name, containers=(Container(name="main", image="w", resources=resources),))
@@ -132,6 +136,33 @@ async def test_a_pod_whose_grace_is_over_counts_no_more(cluster: ControlPlane) -
     assert await used(cluster) == {"pods": "1"}
     await cluster.advance(minutes=6)
     assert await used(cluster) == {"pods": "0"}
+
+
+async def test_pod_counts_what_it_holds_until_it_has_shrunk(cluster: ControlPlane) -> None:
+    await limit(cluster, requests_cpu="4")
+    await cluster.client.create(
+        pod("a", node="n1", containers=(Container(name="main", image="w", resources=requesting("2")),))
+    )
+    assert await used(cluster) == {"requests.cpu": "2"}
+    held = {"name": "main", "image": "w", "imageID": "", "ready": True, "restartCount": 0}
+    held |= {"resources": {"requests": {"cpu": "3"}}}
+    status: dict[str, object] = {"status": {"phase": "Running", "containerStatuses": [held]}}
+    await cluster.client.patch(Pod, "a", status, "default", subresource="status")
+    assert await used(cluster) == {"requests.cpu": "3"}
+    held["resources"] = {"requests": {"cpu": "2"}}
+    await cluster.client.patch(Pod, "a", status, "default", subresource="status")
+    assert await used(cluster) == {"requests.cpu": "2"}
+
+
+async def test_status_shows_nothing_of_limits_that_were_removed(cluster: ControlPlane) -> None:
+    await limit(cluster, requests_cpu="4", requests_memory="1Gi")
+    await used(cluster)
+    await cluster.client.patch(
+        ResourceQuota, "team", {"spec": {"hard": {"requests.memory": None, "requests.cpu": "3"}}}, "default"
+    )
+    assert await used(cluster) == {"requests.cpu": "0"}
+    held = await cluster.client.get(ResourceQuota, "team", "default")
+    assert held.status.hard == {"requests.cpu": "3"}
 
 
 async def test_limits_that_nothing_counts_against_have_no_use(cluster: ControlPlane) -> None:

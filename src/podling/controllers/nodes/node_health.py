@@ -45,11 +45,11 @@ def observe(
     renewed = lease.spec.renew_time if lease else None
     uid = node.metadata.uid or ""
     if health is None or health.uid != uid:
-        first = now if ready is not None else node.metadata.creation_timestamp or now
+        first = now if ready is not None else min(now, node.metadata.creation_timestamp or now)
         health = Health(uid, heartbeat, None, first)
     elif ready is not None and health.heartbeat != heartbeat:
         health = replace(health, heartbeat=heartbeat, sign_of_life=now)
-    if renewed is not None and (health.lease_renewed is None or health.lease_renewed < renewed):
+    if renewed is not None and health.lease_renewed != renewed:
         sign = max(health.sign_of_life, renewed_at or now)
         health = replace(health, lease_renewed=renewed, sign_of_life=sign)
     return health

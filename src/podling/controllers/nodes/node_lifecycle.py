@@ -8,15 +8,21 @@ evicts its pods. NoSchedule taints follow a node's conditions at once and withou
 A node that was healthy at the last look is not looked at again before it changes or its grace period could
 end: a renewed lease only prolongs its life. It counts from the look that would have seen the renewal.
 
+The controller gives up no node for what it could not see itself: after an outage of the API server every
+node has a whole grace period (``own_outages``), and a node's lease is read from the server before the node
+is given up, as an informer may be behind for a minute after an outage.
+
 Keys: a node's name; a pod newly bound to a node; and two passes over everything, ``MONITOR`` and ``TAINT``.
 Upstream: ``pkg/controller/nodelifecycle/node_lifecycle_controller.go``.
 """
 
 from __future__ import annotations
 
+import logging
 from collections import deque
 from collections.abc import Iterable, Iterator
-from datetime import datetime
+from contextlib import contextmanager
+from datetime import datetime, timedelta
 from typing import Any, ClassVar
 
 from msgspec import Struct, structs
@@ -24,8 +30,8 @@ from msgspec.structs import replace
 
 from podling import clock
 from podling.api.coordination_v1 import Lease
-from podling.api.core_v1 import Node, NodeCondition, Pod, Taint
-from podling.client.base import Key, key_of
+from podling.api.core_v1 import Namespace, Node, NodeCondition, Pod, Taint
+from podling.client.base import Key, Unreachable, key_of
 from podling.client.runner import AwaitChange, RequeueAfter
 from podling.controllers.base import Controller, ControllerContext
 from podling.controllers.nodes import taints as taint_rules
@@ -39,6 +45,7 @@ from podling.controllers.nodes.node_health import (
 from podling.controllers.nodes.node_labels import labels_to_set
 from podling.controllers.nodes.node_metrics import NodeMetrics
 from podling.controllers.nodes.node_writes import swap_taints
+from podling.controllers.nodes.own_outages import OwnOutages
 from podling.controllers.nodes.taints import NO_EXECUTE, NOT_READY, UNREACHABLE
 from podling.controllers.nodes.zones import (
     Rates,
@@ -53,9 +60,15 @@ from podling.controllers.pod_index import BY_NODE, index_pods_by_node
 from podling.machinery.conditions import find, with_condition
 from podling.machinery.errors import ApiError, is_conflict, is_not_found, unless_gone
 
+logger = logging.getLogger(__name__)
+
 MONITOR = Key("", "")
 TAINT = Key("taint", "")
 LEASE_NAMESPACE = "kube-node-lease"
+RENEWAL = timedelta(seconds=15)
+"""A kubelet renews its lease within this time after the API server has come back: it tries each 7 s."""
+SERVER_ERROR = 500
+"""The first code of errors that are the server's."""
 
 NOT_READY_TAINT = Taint(key=NOT_READY, effect=NO_EXECUTE)
 UNREACHABLE_TAINT = Taint(key=UNREACHABLE, effect=NO_EXECUTE)
@@ -103,6 +116,7 @@ class NodeLifecycleController(Controller):
         self._pass_count = 0
         self._nodes_changed = True
         """Nodes have come or gone since the last pass."""
+        self._outages = OwnOutages(options.node_monitor_period)
         self._metrics = NodeMetrics()
         self._nodes.add_handler(self._node_added, self.enqueue_new, self._node_deleted)
         self._leases.add_handler(self._lease_added, lambda old, new: self._lease_added(new))
@@ -130,7 +144,7 @@ class NodeLifecycleController(Controller):
 
     async def reconcile(self, key: Key) -> RequeueAfter | AwaitChange:
         if key == MONITOR:
-            return await self._monitor(clock.now())
+            return await self._monitor(clock.steady_now())
         if key == TAINT:
             return await self._taint_waiting()
         if key.namespace:
@@ -158,15 +172,46 @@ class NodeLifecycleController(Controller):
         return AwaitChange()
 
     async def _monitor(self, now: datetime) -> RequeueAfter:
-        """One look at every node that may not be as healthy as before."""
+        """One look at every node that may not be as healthy as before; none while the server is away.
+
+        The next look follows at its time in any case: a failure must not delay it.
+        """
+        try:
+            if self._outages.may_last(self._nodes.failures + self._leases.failures, now):
+                with unless_gone():
+                    await self.client.get(Namespace, LEASE_NAMESPACE)
+            if self._outages.end(clock.steady_now()):
+                self._count_anew(clock.steady_now())
+            await self._look_at_all(clock.steady_now())
+            self._outages.end(clock.steady_now())
+        except (ApiError, Unreachable) as error:
+            logger.warning("the health of nodes is judged later: %s", error)
+            self._outages.begin(clock.steady_now())
+            self._await_renewals(clock.steady_now())
+        return RequeueAfter(self._options.node_monitor_period)
+
+    def _count_anew(self, now: datetime) -> None:
+        """Give every node a whole grace period from now on."""
+        self._healthy.clear()
+        for name, health in self._health.items():
+            self._health[name] = replace(health, sign_of_life=now)
+
+    def _await_renewals(self, now: datetime) -> None:
+        """Give up no node before its kubelet could renew its lease, which fails while our own writes do."""
+        least = now + RENEWAL - timedelta(seconds=self._options.node_monitor_grace_period)
+        for name, health in self._health.items():
+            if health.sign_of_life < least:
+                self._health[name] = replace(health, sign_of_life=least)
+
+    async def _look_at_all(self, now: datetime) -> None:
         zones: dict[str, list[bool]] = {}
         nodes = self._nodes.values()
         began = clock.monotonic()
         self._passes.append(now)
         self._pass_count += 1
         if self._nodes_changed:
-            self._nodes_changed = False
             await self._meet(nodes)
+            self._nodes_changed = False
         for node in nodes:
             healthy = self._healthy.get(node.metadata.name or "")
             if healthy is not None and healthy.node is node and now <= healthy.until:
@@ -174,13 +219,14 @@ class NodeLifecycleController(Controller):
                     zones.setdefault(healthy.zone, []).append(True)
                 continue
             start = clock.monotonic()
-            current = await self._look_at_node(node, now)
+            with _skipping(node):
+                current = await self._look_at_node(node, now)
+                is_ready = current is not None and current.status == "True"
+                if not is_excluded(node):
+                    zones.setdefault(zone_of(node), []).append(is_ready)
             self._metrics.node_seconds.observe(clock.monotonic() - start)
-            if not is_excluded(node):
-                zones.setdefault(zone_of(node), []).append(current is not None and current.status == "True")
         await self._judge_zones(zones, nodes, now)
         self._metrics.see(zones, clock.monotonic() - began)
-        return RequeueAfter(self._options.node_monitor_period)
 
     async def _meet(self, nodes: Iterable[Node]) -> None:
         """Greet nodes that are new and forget those that are gone."""
@@ -199,8 +245,9 @@ class NodeLifecycleController(Controller):
                 self._queues[zone_of(node)] = TaintQueue(self._rates.normal)
                 self._metrics.evictions[(zone_of(node),)] += 0
             if name not in self._known:
+                with _skipping(node):
+                    await self._untaint(node)
                 self._tell(node, "RegisteredNode", f"Node {name} event: Registered Node {name} in Controller")
-                await self._untaint(node)
             self._known[name] = node
 
     async def _look_at_node(self, node: Node, now: datetime) -> NodeCondition | None:
@@ -213,6 +260,7 @@ class NodeLifecycleController(Controller):
         observed = find(node.status.conditions, "Ready")
         if is_silent(health, node, now, self._options):
             node = await self._declare_silent(node, now)
+            health = self._health[name]
         current = find(node.status.conditions, "Ready")
         if current is None:
             return None
@@ -236,8 +284,12 @@ class NodeLifecycleController(Controller):
         return self._passes[max(0, len(self._passes) - (self._pass_count - count))]
 
     async def _declare_silent(self, node: Node, now: datetime) -> Node:
-        conditions = silent_conditions(node, now)
+        """Write that the node stopped reporting, unless the server has a newer lease of it."""
+        conditions, name = silent_conditions(node, clock.now()), node.metadata.name or ""
         if conditions is node.status.conditions:
+            return node
+        health = self._health[name] = observe(self._health[name], node, await self._read_lease(name), now)
+        if not is_silent(health, node, now, self._options):
             return node
         status = structs.replace(node.status, conditions=conditions)
         try:
@@ -246,6 +298,12 @@ class NodeLifecycleController(Controller):
             if is_conflict(error) or is_not_found(error):  # it changed: the next look will judge it anew
                 return node
             raise
+
+    async def _read_lease(self, name: str) -> Lease | None:
+        lease: Lease | None = None
+        with unless_gone():
+            lease = await self.client.get(Lease, name, LEASE_NAMESPACE)
+        return lease
 
     async def _want_taints(self, node: Node, ready: str) -> None:
         """Bring a node's NoExecute taint closer to its observed readiness."""
@@ -289,17 +347,17 @@ class NodeLifecycleController(Controller):
         self, zones: dict[str, list[bool]], nodes: tuple[Node, ...], now: datetime
     ) -> None:
         verdict = judge(self._zones, zones, self._rates)
-        self._zones = dict(verdict.states)
-        if verdict.stop:
-            for node in nodes:
-                await self._untaint(node)
-        if verdict.resume:
-            for name, health in self._health.items():
-                self._health[name] = replace(health, sign_of_life=now)
         for zone, rate in verdict.rates.items():
             self._queues[zone].set_rate(rate, clock.monotonic())
         if verdict.rates:
             self.queue.add(TAINT)
+        if verdict.stop:
+            for node in nodes:
+                with _skipping(node):
+                    await self._untaint(node)
+        if verdict.resume:
+            self._count_anew(now)
+        self._zones = dict(verdict.states)
 
     async def _mark_pods(self, node: str) -> None:
         """Mark the node's pods not ready; what fails is tried again at the next look."""
@@ -330,6 +388,18 @@ class NodeLifecycleController(Controller):
 
     def _tell(self, node: Node, reason: str, message: str) -> None:
         self._recorder.event(node, "Normal", reason, message)
+
+
+@contextmanager
+def _skipping(node: Node) -> Iterator[None]:
+    """Let others go on when the server refuses something about one node."""
+    try:
+        yield
+    except ApiError as error:
+        if error.code >= SERVER_ERROR:
+            raise
+        name = node.metadata.name
+        logger.warning("Update health of Node %s from Controller error, Skipping: %s", name, error)
 
 
 def _no_execute(ready: str) -> tuple[Taint, Taint]:

@@ -137,25 +137,25 @@ class PodGCController(Controller):
 
     async def _collect(self) -> None:
         self._has_collected = False
-        now, pods = clock.now(), self._pods.values()
+        pods = self._pods.values()
         nodes = {node.metadata.name or "": node for node in self._nodes.values()}
         for pod in surplus(pods, self._terminated_max):
             await self._remove(pod, pod, "terminated")
         for pod in stuck_out_of_service(pods, nodes):
             await self._remove(pod, failed(pod), "out-of-service")
-        await self._remove_orphans(pods, nodes, now)
+        await self._remove_orphans(pods, nodes)
         for pod in never_bound(pods):
             await self._remove(pod, failed(pod), "unscheduled")
 
-    async def _remove_orphans(self, pods: tuple[Pod, ...], nodes: Mapping[str, Node], now: datetime) -> None:
-        missing = missing_nodes(pods, nodes, self._missing, now)
+    async def _remove_orphans(self, pods: tuple[Pod, ...], nodes: Mapping[str, Node]) -> None:
+        missing = missing_nodes(pods, nodes, self._missing, clock.steady_now())
         self._missing = missing.since
         for name in missing.overdue:
             if await self._exists(name):
                 continue
             for pod in pods:
                 if pod.spec.node_name == name:
-                    await self._remove(pod, orphaned(pod, now), "orphaned")
+                    await self._remove(pod, orphaned(pod, clock.now()), "orphaned")
 
     async def _exists(self, node: str) -> bool:
         """Read from the server itself: the informer may lag. An error counts as existing."""

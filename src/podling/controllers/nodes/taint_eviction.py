@@ -110,7 +110,7 @@ class TaintEvictionController(Controller):
             self.enqueue(pod)
 
     async def reconcile(self, key: Key) -> RequeueAfter | AwaitChange:
-        pod, now = self._pods.get(key), clock.now()
+        pod, now = self._pods.get(key), clock.steady_now()
         known = self._deadlines.get(key)
         if known is not None and (pod is None or pod.metadata.uid != known[0]):
             self._cancel(key)
@@ -144,7 +144,7 @@ class TaintEvictionController(Controller):
         await end_pod(self.client, pod, disrupted(pod, REASON, MESSAGE, now))
         self._tell(key, f"Marking for deletion Pod {key}")
         self._deadlines.pop(key, None)  # only now: until it succeeded, another try needs it
-        self._deletions.observe((clock.now() - due) / timedelta(seconds=1))
+        self._deletions.observe((clock.steady_now() - due) / timedelta(seconds=1))
 
     def _cancel(self, key: Key) -> None:
         if self._deadlines.pop(key, None) is not None:

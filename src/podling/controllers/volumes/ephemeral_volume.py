@@ -17,7 +17,7 @@ from podling.client.runner import AwaitChange, NotYet
 from podling.controllers.base import Controller, ControllerContext
 from podling.controllers.owner_references import controller_reference, is_controlled_by
 from podling.controllers.refusals import is_namespace_terminating
-from podling.machinery.errors import ApiError, is_already_exists, is_not_found
+from podling.machinery.errors import ApiError, is_not_found
 from podling.machinery.histograms import counters
 
 
@@ -89,7 +89,7 @@ class EphemeralVolumeController(Controller):
         try:
             await self.client.create(claim)
         except ApiError as error:
-            if is_namespace_terminating(error) or is_already_exists(error):
+            if is_namespace_terminating(error):
                 return
             self._failures += 1
             self._tell(pod, volume, f"create PVC {name}: {error}")

@@ -26,7 +26,7 @@ from podling import clock
 from podling.api.core_v1 import Node, ObjectReference, PersistentVolume, PersistentVolumeClaim, Pod
 from podling.api.storage_v1 import StorageClass
 from podling.client.base import Key, key_of
-from podling.client.runner import AwaitChange
+from podling.client.runner import AwaitChange, NotYet
 from podling.controllers.base import Controller, ControllerContext
 from podling.controllers.status_writes import write_status
 from podling.controllers.volumes import volume_rules as rules
@@ -142,6 +142,8 @@ class VolumeBinderController(Controller):
             return
         if claim.spec.volume_name:
             volume = self._volumes.get(Key("", claim.spec.volume_name))
+            if volume is not None and rules.is_misbound(volume, claim):
+                raise NotYet(rules.misbound(volume, claim))
             refusal = rules.refusal(volume, claim) if volume is not None else None
             if refusal is not None:
                 self._recorder.event(claim, "Warning", *refusal)

@@ -86,6 +86,23 @@ def satisfies(volume: PersistentVolume, claim: PersistentVolumeClaim, *, of_clas
     return ""
 
 
+def is_misbound(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
+    """Return whether the controller gave the claim a volume that is another's, and the claim forgot that it
+    was bound: an administrator has removed the annotation."""
+    taken = volume.spec.claim_ref is not None and not is_meant_for(volume, claim)
+    return taken and BOUND_BY_CONTROLLER in claim.metadata.annotations
+
+
+def misbound(volume: PersistentVolume, claim: PersistentVolumeClaim) -> str:
+    """Return the error about a claim that ``is_misbound``; its status is left as it is."""
+    own, ref = claim.metadata, volume.spec.claim_ref
+    other = f"{ref.namespace}/{ref.name}" if ref is not None else ""
+    return (
+        f'invalid binding of claim "{own.namespace}/{own.name}" to volume "{volume.metadata.name}": '
+        f'volume already claimed by "{other}"'
+    )
+
+
 def refusal(volume: PersistentVolume, claim: PersistentVolumeClaim) -> tuple[str, str] | None:
     """Return why the volume that an unbound claim names cannot be bound: reason and message.
 

@@ -196,9 +196,7 @@ class CronJobController(Controller):
         if time is None or status.last_schedule_time == time:
             return status
         if rules.is_too_late(cron_job, time, now):
-            text = time.strftime("%a, %d %b %Y %H:%M:%S +0000")
-            text = f"Missed scheduled time to start a job: {text}"
-            self._tell(cron_job, "Warning", "MissSchedule", text)
+            self._tell(cron_job, "Warning", "MissSchedule", rules.missed_text(time))
             return status
         if status.active and cron_job.spec.concurrency_policy == "Forbid":
             self._tell(cron_job, "Normal", "JobAlreadyActive", FORBIDDEN)

@@ -1,18 +1,21 @@
 """The due run of a CronJob, and the old Jobs to delete. Pure.
 
+The rules hold for objects of other kinds, too, that create jobs of their own by a schedule.
 Upstream: ``pkg/controller/cronjob/utils.go``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
+from typing import Protocol, TypeVar
 
 from msgspec import Struct
 
-from podling.api.batch_v1 import CronJob, Job, JobCondition
+from podling.api.batch_v1 import CronJob, Job
 from podling.api.core_v1 import ObjectReference
 from podling.api.meta_v1 import ObjectMeta
+from podling.client.base import ApiObject
 from podling.controllers.owner_references import controller_reference
 from podling.machinery.cron import Schedule, ScheduleError
 from podling.machinery.moments import shifted
@@ -22,6 +25,59 @@ MISSED_MAX = 100
 SECOND = timedelta(seconds=1)
 
 
+class ScheduledSpec(Protocol):
+    @property
+    def starting_deadline_seconds(self) -> int | None: ...
+    @property
+    def successful_jobs_history_limit(self) -> int | None: ...
+    @property
+    def failed_jobs_history_limit(self) -> int | None: ...
+
+
+class ScheduledStatus(Protocol):
+    @property
+    def last_schedule_time(self) -> datetime | None: ...
+
+
+class Scheduled(Protocol):
+    """An object that creates jobs by a schedule."""
+
+    @property
+    def metadata(self) -> ObjectMeta: ...
+    @property
+    def spec(self) -> ScheduledSpec: ...
+    @property
+    def status(self) -> ScheduledStatus: ...
+
+
+class Condition(Protocol):
+    @property
+    def type(self) -> str: ...
+    @property
+    def status(self) -> str: ...
+    @property
+    def reason(self) -> str: ...
+    @property
+    def message(self) -> str: ...
+
+
+class RunStatus(Protocol):
+    @property
+    def conditions(self) -> Sequence[Condition]: ...
+    @property
+    def start_time(self) -> datetime | None: ...
+
+
+class Run(ApiObject, Protocol):
+    """A job of any kind."""
+
+    @property
+    def status(self) -> RunStatus: ...
+
+
+R = TypeVar("R", bound=Run)
+
+
 class Due(Struct, frozen=True):
     """The last run that should have begun, None if none; ``missed`` counts those that did not."""
 
@@ -29,25 +85,25 @@ class Due(Struct, frozen=True):
     missed: int = 0
 
 
-def earliest(cron_job: CronJob, now: datetime) -> datetime:
+def earliest(cron_job: Scheduled, now: datetime) -> datetime:
     """From when on runs count: the last one, or the creation; not before the starting deadline."""
     start = cron_job.status.last_schedule_time or _created(cron_job)
     deadline = cron_job.spec.starting_deadline_seconds
     return max(start, shifted(now, -deadline)) if deadline is not None else start
 
 
-def _created(cron_job: CronJob) -> datetime:
+def _created(cron_job: Scheduled) -> datetime:
     created = cron_job.metadata.creation_timestamp
     assert created is not None, "the API server gives every object its time of creation"
     return created
 
 
-def due(cron_job: CronJob, schedule: Schedule, now: datetime) -> Due:
+def due(cron_job: Scheduled, schedule: Schedule, now: datetime) -> Due:
     """Return the run that is due. Raises ``ScheduleError`` for a schedule that is never due."""
     return _due_since(earliest(cron_job, now), schedule, now)
 
 
-def next_run(cron_job: CronJob, schedule: Schedule, now: datetime) -> datetime | None:
+def next_run(cron_job: Scheduled, schedule: Schedule, now: datetime) -> datetime | None:
     """Return when the next run is due; None for a schedule that never is.
 
     It follows the last run that was due, which matters for intervals (``@every 1h``).
@@ -79,12 +135,17 @@ def _due_since(start: datetime, schedule: Schedule, now: datetime) -> Due:
     return Due(latest, missed)
 
 
-def is_too_late(cron_job: CronJob, time: datetime, now: datetime) -> bool:
+def is_too_late(cron_job: Scheduled, time: datetime, now: datetime) -> bool:
     deadline = cron_job.spec.starting_deadline_seconds
     return deadline is not None and shifted(time, deadline) < now
 
 
-def finished(job: Job) -> JobCondition | None:
+def missed_text(time: datetime) -> str:
+    """Return the message about a run that would begin too late."""
+    return f"Missed scheduled time to start a job: {time.strftime('%a, %d %b %Y %H:%M:%S +0000')}"
+
+
+def finished(job: Run) -> Condition | None:
     """Return the condition that says that the job is over, or None."""
     over = (each for each in job.status.conditions if each.type in ("Complete", "Failed"))
     return next((each for each in over if each.status == "True"), None)
@@ -111,7 +172,7 @@ def job_for(cron_job: CronJob, time: datetime, schedule: Schedule) -> Job:
     )
 
 
-def reference(job: Job) -> ObjectReference:
+def reference(job: ApiObject) -> ObjectReference:
     """Return the reference to an active Job in a CronJob's status."""
     metadata = job.metadata
     return ObjectReference(
@@ -124,16 +185,16 @@ def reference(job: Job) -> ObjectReference:
     )
 
 
-def surplus(cron_job: CronJob, jobs: Iterable[Job]) -> list[Job]:
+def surplus(cron_job: Scheduled, jobs: Iterable[R]) -> list[R]:
     """Return the finished jobs beyond the history that is kept, oldest first."""
     spec = cron_job.spec
     limits = {"Complete": spec.successful_jobs_history_limit, "Failed": spec.failed_jobs_history_limit}
-    groups: dict[str, list[Job]] = {"Complete": [], "Failed": []}
+    groups: dict[str, list[R]] = {"Complete": [], "Failed": []}
     for job in jobs:
         condition = finished(job)
         if condition is not None:
             groups[condition.type].append(job)
-    doomed = []
+    doomed: list[R] = []
     for type_, limit in limits.items():
         if limit is not None:
             group = by_start(groups[type_])
@@ -141,11 +202,11 @@ def surplus(cron_job: CronJob, jobs: Iterable[Job]) -> list[Job]:
     return doomed
 
 
-def by_start(jobs: Iterable[Job]) -> list[Job]:
+def by_start(jobs: Iterable[R]) -> list[R]:
     """Return the jobs in the order of their start, those that never started last."""
     return sorted(jobs, key=_start)
 
 
-def _start(job: Job) -> tuple[bool, datetime, str]:
+def _start(job: Run) -> tuple[bool, datetime, str]:
     start = job.status.start_time
     return start is None, start or datetime.max.replace(tzinfo=UTC), job.metadata.name or ""

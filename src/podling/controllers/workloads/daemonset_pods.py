@@ -5,17 +5,14 @@ Upstream: ``syncNodes`` of ``pkg/controller/daemon``.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from functools import cached_property
 
 from podling import clock
 from podling.api.core_v1 import Pod
-from podling.client.base import Client, Key, key_of
-from podling.client.events import EventRecorder
-from podling.controllers.children import Children
+from podling.client.base import Key, key_of
 from podling.controllers.workloads import daemonset_rules as rules
 from podling.controllers.workloads.daemonset_rules import DaemonOwner
-from podling.controllers.workloads.pod_control import PodControl, slow_start, together
+from podling.controllers.workloads.pod_control import OwnedPods, PodControl, slow_start, together
 
 BURST = 250
 FAILED_BACKOFF_SECONDS_INITIAL = 1.0
@@ -55,28 +52,16 @@ class FailureBackoff:
         self._generations.pop(key, None)
 
 
-def _unchanged(daemon_set: DaemonOwner, pod: Pod) -> Pod:
-    return pod
+class DaemonPods(OwnedPods[DaemonOwner]):
+    """Carries out plans."""
 
+    @cached_property
+    def backoff(self) -> FailureBackoff:
+        return FailureBackoff()
 
-class DaemonPods:
-    """Carries out plans.
-
-    Args:
-        children: the pods of the sets.
-        prepared: what else a set's kind gives to a new pod.
-    """
-
-    def __init__(
-        self,
-        client: Client,
-        recorder: EventRecorder,
-        children: Children[Any, Pod],
-        prepared: Callable[[DaemonOwner, Pod], Pod] = _unchanged,
-    ) -> None:
-        self._control, self._recorder = PodControl(client, recorder), recorder
-        self._pods, self._prepared = children, prepared
-        self.backoff = FailureBackoff()
+    @cached_property
+    def _control(self) -> PodControl:
+        return PodControl(self._client, self._recorder)
 
     def take_out_ended(self, daemon_set: DaemonOwner, plan: rules.Plan) -> float | None:
         """Add pods that ended to those to delete, so that others are made; failed ones after their back-off.

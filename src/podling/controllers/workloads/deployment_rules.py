@@ -226,11 +226,12 @@ def _share(deployment: Deployment, replica_set: ReplicaSet, change: int, added: 
     left = change - added
     if size(replica_set) == 0 or change == 0 or left == 0:
         return 0
-    fraction = _fraction(deployment, replica_set)
+    fraction = fraction_of(deployment, replica_set)
     return min(fraction, left) if change > 0 else max(fraction, left)
 
 
-def _fraction(deployment: Deployment, replica_set: ReplicaSet) -> int:
+def fraction_of(deployment: Deployment, replica_set: ReplicaSet) -> int:
+    """Return the change that keeps the replica set's share of the deployment's pods."""
     current, replicas = size(replica_set), wanted(deployment)
     if replicas == 0:
         return -current
@@ -269,11 +270,14 @@ def old_pods_run(new: ReplicaSet | None, old: Sequence[ReplicaSet], pods: Iterab
 
 
 def surplus_history(deployment: Deployment, old: Sequence[ReplicaSet]) -> list[ReplicaSet]:
-    """Return the replica sets beyond the history that the deployment keeps, oldest revision first."""
+    """Return the replica sets beyond the history that the deployment keeps.
+
+    The oldest revision comes first, of equal ones (or without any) the older replica set.
+    """
     limit = deployment.spec.revision_history_limit
     if limit is None or limit == INT32_MAX:
         return []
-    alive = sorted((each for each in old if each.metadata.deletion_timestamp is None), key=revision)
+    alive = sorted(by_age(each for each in old if each.metadata.deletion_timestamp is None), key=revision)
     oldest = alive[: max(0, len(alive) - limit)]
     return [each for each in oldest if _is_done(each)]
 

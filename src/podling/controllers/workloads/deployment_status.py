@@ -10,7 +10,13 @@ from datetime import datetime, timedelta
 
 from msgspec import structs
 
-from podling.api.apps_v1 import Deployment, DeploymentCondition, DeploymentStatus, ReplicaSet
+from podling.api.apps_v1 import (
+    Deployment,
+    DeploymentCondition,
+    DeploymentStatus,
+    ReplicaSet,
+    ReplicaSetStatus,
+)
 from podling.clock import seconds_precision
 from podling.controllers.workloads.deployment_rules import available, max_unavailable, total, wanted
 from podling.machinery.conditions import find, without
@@ -106,10 +112,18 @@ def counted(
 
 
 def _terminating(everyone: Sequence[ReplicaSet]) -> int | None:
-    """Return the number of terminating pods; None while a replica set does not know its own yet."""
-    counts = [each.status.terminating_replicas for each in everyone]
+    """Return the number of terminating pods; None if a replica set has been counted without its own.
+
+    A replica set that its controller has not seen yet has no pods.
+    """
+    seen = [each.status for each in everyone if _is_counted(each.status)]
+    counts = [status.terminating_replicas for status in seen]
     known = [count for count in counts if count is not None]
     return sum(known) if len(known) == len(counts) else None
+
+
+def _is_counted(status: ReplicaSetStatus) -> bool:
+    return bool(status.observed_generation) or status.terminating_replicas is not None
 
 
 def is_complete(deployment: Deployment, status: DeploymentStatus) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from typing import Any, Generic, TypeVar
 
 from msgspec import Struct
 
@@ -11,10 +12,13 @@ from podling.api.core_v1 import Pod, PodTemplateSpec
 from podling.api.meta_v1 import ObjectMeta
 from podling.client.base import ApiObject, Client, Unreachable
 from podling.client.events import EventRecorder
+from podling.controllers.children import Children
 from podling.controllers.owner_references import controller_reference
 from podling.controllers.refusals import is_namespace_terminating
 from podling.machinery.errors import ApiError, is_not_found
 from podling.machinery.names import dns_subdomain_errors
+
+O = TypeVar("O")  # noqa: E741 owner
 
 BATCH_INITIAL = 1
 """Creations begin with one and double while they succeed, so that what cannot succeed (a quota, a bad
@@ -97,3 +101,27 @@ def first_failure(results: list[object | BaseException]) -> Exception | None:
         if isinstance(result, BaseException):
             raise result
     return None
+
+
+def unprepared(owner: Any, pod: Pod) -> Pod:
+    """Return a new pod as it is."""
+    return pod
+
+
+class OwnedPods(Generic[O]):
+    """The base of what carries out plans for the pods of owners of one kind.
+
+    Args:
+        children: the pods of the owners.
+        prepared: what else an owner's kind gives to a new pod.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        recorder: EventRecorder,
+        children: Children[Any, Pod],
+        prepared: Callable[[O, Pod], Pod] = unprepared,
+    ) -> None:
+        self._client, self._recorder = client, recorder
+        self._pods, self._prepared = children, prepared

@@ -3,7 +3,8 @@
 Flow: claim the pods that match (adopt orphans, release strays), compare the active ones with
 ``spec.replicas``, create or delete the difference (500 at most in one run), write the status.
 Creations start slowly, so that a template that cannot work fails once; deletions choose the pods whose
-loss hurts least (``pod_state.removal_order``).
+loss hurts least (``pod_state.removal_order``). Pods that ended are replaced at a limited rate
+(``replacement_rate``).
 
 Guarantees: the controller waits until the informer shows all of its own writes, so it never creates or
 deletes too many.
@@ -39,8 +40,9 @@ from podling.controllers.refusals import is_namespace_terminating
 from podling.controllers.status_writes import write_status
 from podling.controllers.workloads.pod_census import Fact, PodCensus
 from podling.controllers.workloads.pod_control import PodControl, pod_from_template, slow_start, together
+from podling.controllers.workloads.replacement_rate import ReplacementRate
 from podling.machinery.conditions import find, with_condition, without
-from podling.machinery.pods import is_ready
+from podling.machinery.pods import is_ready, is_terminal
 from podling.machinery.selectors import LabelSelector
 
 O = TypeVar("O", bound=ApiObject)  # noqa: E741 owner
@@ -135,6 +137,7 @@ class ReplicaKeeper(Controller, Generic[O]):
         self._children = Children(context.client, owners, pods, self.queue, selector)
         self._census = PodCensus(pods)
         self._control = PodControl(context.client, context.recorder(component))
+        self._replacements = ReplacementRate()
 
     def _owner_gone(self, owner: O) -> None:
         self._census.forget(owner.metadata.uid or "")
@@ -187,7 +190,8 @@ class ReplicaKeeper(Controller, Generic[O]):
         active = [pod for pod in mine if is_active(pod)]
         failure: Exception | None = None
         if settled and replica_set.metadata.deletion_timestamp is None:
-            failure = await self._manage(owner, replica_set, active)
+            ended = sum(map(is_terminal, mine))
+            failure = await self._manage(owner, replica_set, active, ended)
         now = clock.now()
         status = status_of(replica_set, numbers_of(replica_set, mine, now), failure, now)
         await self._write(owner, replica_set, status)
@@ -200,11 +204,13 @@ class ReplicaKeeper(Controller, Generic[O]):
         if status != replica_set.status:
             await self.write(owner, status)
 
-    async def _manage(self, owner: O, replica_set: ReplicaSet, active: list[Pod]) -> Exception | None:
+    async def _manage(
+        self, owner: O, replica_set: ReplicaSet, active: list[Pod], ended: int
+    ) -> Exception | None:
         """Create what is missing or delete what is too much; returns what went wrong."""
         surplus = len(active) - desired(replica_set)
         if surplus < 0:
-            return await self._create(replica_set, min(-surplus, BURST_REPLICAS))
+            return await self._create(replica_set, min(-surplus, BURST_REPLICAS), ended)
         if surplus > 0:
             count = min(surplus, BURST_REPLICAS)
             if count < len(active):
@@ -213,11 +219,14 @@ class ReplicaKeeper(Controller, Generic[O]):
             return await self._delete(replica_set, active[:count])
         return None
 
-    async def _create(self, replica_set: ReplicaSet, count: int) -> Exception | None:
+    async def _create(self, replica_set: ReplicaSet, count: int, ended: int) -> Exception | None:
+        """Create pods; as many of them as have ended are taken for replacements, whose rate is limited."""
         template = replica_set.spec.template or PodTemplateSpec()
         pod, key = pod_from_template(template, replica_set), key_of(replica_set)
 
-        async def create(_: int) -> None:
+        async def create(number: int) -> None:
+            if number < ended:
+                await self._replacements.wait()
             self._children.wrote(key, await self._control.create(pod, replica_set))
 
         failure = await slow_start(count, create)

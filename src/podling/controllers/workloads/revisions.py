@@ -7,6 +7,7 @@ one gives that revision the highest number again. Upstream: ``pkg/controller/his
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 from msgspec import structs
@@ -27,6 +28,7 @@ HASH = "controller.kubernetes.io/hash"
 REVISION_LABEL = "controller-revision-hash"
 """The label of pods that names their revision; on a daemon set's revisions it holds their hash."""
 NAME_LENGTH_MAX = 223
+NEVER = datetime.min.replace(tzinfo=UTC)
 
 
 def template_data(template: PodTemplateSpec) -> dict[str, Any]:
@@ -41,7 +43,16 @@ def template_of(revision: ControllerRevision) -> PodTemplateSpec:
 
 
 def by_number(revisions: Iterable[ControllerRevision]) -> list[ControllerRevision]:
-    return sorted(revisions, key=lambda each: (each.revision, each.metadata.name or ""))
+    """Return the oldest revision first. Equal numbers are ordered by the time of creation, then by name.
+
+    Source: ``byRevision``.
+    """
+    return sorted(revisions, key=_order)
+
+
+def _order(revision: ControllerRevision) -> tuple[int, datetime, str]:
+    metadata = revision.metadata
+    return revision.revision, metadata.creation_timestamp or NEVER, metadata.name or ""
 
 
 def new_revision(

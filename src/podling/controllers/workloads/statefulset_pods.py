@@ -5,47 +5,33 @@ Upstream: ``stateful_pod_control.go`` in ``pkg/controller/statefulset``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from functools import partial
+from collections.abc import Iterable
+from functools import cached_property, partial
 from typing import Any, assert_never
 
 from podling.api.apps_v1 import ControllerRevision
 from podling.api.core_v1 import Pod
-from podling.client.base import Client, Unreachable, key_of
-from podling.client.events import EventRecorder
-from podling.controllers.children import Children
+from podling.client.base import Unreachable, key_of
 from podling.controllers.refusals import is_namespace_terminating
 from podling.controllers.workloads import revisions as history
 from podling.controllers.workloads import statefulset_rules as rules
-from podling.controllers.workloads.pod_control import slow_start
+from podling.controllers.workloads.pod_control import OwnedPods, slow_start
+from podling.controllers.workloads.replacement_rate import ReplacementRate
 from podling.controllers.workloads.statefulset_claim_rules import are_owners_right
 from podling.controllers.workloads.statefulset_claims import ClaimsFailed, ensure_claims, update_owners
 from podling.controllers.workloads.statefulset_plan import Create, Delete, Repair, Step, UpdateClaims
 from podling.controllers.workloads.statefulset_rules import SetView, StatefulOwner
 from podling.machinery.errors import ApiError, is_already_exists, is_conflict, is_not_found
+from podling.machinery.pods import is_terminal
 
 
-def _unchanged(stateful: StatefulOwner, pod: Pod) -> Pod:
-    return pod
+class SetPods(OwnedPods[StatefulOwner]):
+    """Carries out plans."""
 
-
-class SetPods:
-    """Carries out plans.
-
-    Args:
-        children: the pods of the sets.
-        prepared: what else a set's kind gives to a new pod.
-    """
-
-    def __init__(
-        self,
-        client: Client,
-        recorder: EventRecorder,
-        children: Children[Any, Pod],
-        prepared: Callable[[StatefulOwner, Pod], Pod] = _unchanged,
-    ) -> None:
-        self._client, self._recorder = client, recorder
-        self._pods, self._prepared = children, prepared
+    @cached_property
+    def replacements(self) -> ReplacementRate:
+        """The rate for pods that ended: one for all sets of a controller."""
+        return ReplacementRate()
 
     async def carry_out(self, view: SetView[Any], steps: Iterable[Step]) -> Exception | None:
         """Do what a plan says until something fails; returns the first failure."""
@@ -62,6 +48,8 @@ class SetPods:
             case Create(ordinal=ordinal, revision=revision):
                 await self._create(view, ordinal, revision)
             case Delete(pod=pod):
+                if is_terminal(pod):
+                    await self.replacements.wait()
                 await self.delete(stateful, pod)
             case Repair(pod=pod, ordinal=ordinal):
                 await self._repair(view, pod, ordinal)

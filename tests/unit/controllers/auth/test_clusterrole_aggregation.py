@@ -8,7 +8,7 @@ import pytest
 
 from podling.api.meta_v1 import LabelSelector, ObjectMeta
 from podling.api.rbac_v1 import AggregationRule, ClusterRole, PolicyRule
-from podling.controllers.auth.clusterrole_aggregation import ClusterRoleAggregationController
+from podling.controllers.auth.clusterrole_aggregation import ClusterRoleAggregationController, aggregated
 from podling.controllers.auth.service_account_tokens import ServiceAccountTokensController
 from podling.controllers.base import ControllerContext
 from podling.controllers.controller_manager import ControllerManager
@@ -59,3 +59,58 @@ async def test_a_role_is_the_sum_of_those_it_selects(cluster: ControlPlane) -> N
     assert await rules_of(cluster, "total") == (READ_PODS,)
     await cluster.client.patch(ClusterRole, "total", {"rules": None})
     assert await rules_of(cluster, "total") == (READ_PODS,)
+
+
+HAMMER = (
+    PolicyRule(verbs=("hammer",), resources=("nails",)),
+    PolicyRule(verbs=("hammer",), resources=("wedges",)),
+)
+CHISEL = (PolicyRule(verbs=("chisel",), resources=("mortises",)),)
+SAW = (PolicyRule(verbs=("saw",), resources=("boards",)),)
+# the labels that the selectors want, the other roles by name with their label and rules, the combined rules
+# (cases of clusterroleaggregation_controller_test.go)
+SUMS: list[tuple[list[str], dict[str, tuple[str, tuple[PolicyRule, ...]]], tuple[PolicyRule, ...]]] = [
+    (["bar"], {"hammer": ("bar", HAMMER)}, HAMMER),
+    (["bar"], {"hammer": ("not-bar", HAMMER)}, ()),
+    (
+        ["bar"],
+        {"chisel": ("bar", CHISEL), "hammer": ("bar", HAMMER), "saw": ("not-bar", SAW)},
+        CHISEL + HAMMER,
+    ),
+    (
+        ["bar", "not-bar"],
+        {"chisel": ("bar", CHISEL), "hammer": ("bar", HAMMER), "saw": ("not-bar", SAW)},
+        CHISEL + HAMMER + SAW,
+    ),
+    (
+        ["bar", "not-bar"],
+        {
+            "chisel": ("bar", CHISEL),
+            "hammer": ("bar", HAMMER),
+            "other-saw": ("not-bar", SAW),
+            "saw": ("bar", SAW),
+        },
+        CHISEL + HAMMER + SAW,
+    ),
+]
+
+
+@pytest.mark.parametrize(("wanted", "others", "rules"), SUMS)
+async def test_rules_of_selected_roles_are_put_together_once_in_order(
+    wanted: list[str],
+    others: dict[str, tuple[str, tuple[PolicyRule, ...]]],
+    rules: tuple[PolicyRule, ...],
+) -> None:
+    selectors = tuple(LabelSelector(match_labels={"foo": each}) for each in wanted)
+    combined = ClusterRole(
+        metadata=ObjectMeta(name="combined", labels={"foo": "bar"}),
+        aggregation_rule=AggregationRule(cluster_role_selectors=selectors),
+        rules=SAW,
+    )
+    roles = [
+        ClusterRole(metadata=ObjectMeta(name=name, labels={"foo": label}), rules=own)
+        for name, (label, own) in others.items()
+    ]
+    assert (
+        aggregated(combined, sorted([*roles, combined], key=lambda each: each.metadata.name or "")) == rules
+    )

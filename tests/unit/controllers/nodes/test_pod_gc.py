@@ -8,10 +8,17 @@ from datetime import timedelta
 import pytest
 from msgspec import structs
 
-from podling.api.core_v1 import Node, Pod, PodSpec, PodStatus, Taint
+from podling.api.core_v1 import Node, NodeCondition, NodeSpec, NodeStatus, Pod, PodSpec, PodStatus, Taint
 from podling.api.meta_v1 import ObjectMeta
 from podling.controllers.controller_manager import ControllerManager
-from podling.controllers.nodes.pod_gc import PodGCController, missing_nodes, surplus
+from podling.controllers.nodes.pod_gc import (
+    PodGCController,
+    missing_nodes,
+    never_bound,
+    stuck_out_of_service,
+    surplus,
+)
+from podling.controllers.nodes.taints import OUT_OF_SERVICE
 from podling.controllers.options import ControllerOptions
 from podling.machinery.conditions import find
 from podling.sim.loop import EPOCH
@@ -39,6 +46,73 @@ def test_the_oldest_go_first_but_evicted_ones_before_all() -> None:
     assert [each.metadata.name for each in surplus(pods, 2)] == ["evicted", "old"]
     assert surplus(pods, 4) == []
     assert surplus(pods, 0) == []
+
+
+# phases of pods from the oldest to the youngest, the number that may stay, and the names that go
+# (cases of gc_controller_test.go)
+TERMINATED: list[tuple[str, int, str]] = [
+    ("FS", 0, ""),
+    ("FS", -1, ""),
+    ("FS", 1, "a"),
+    ("RSF", 1, "b"),
+    ("FS", 2, ""),
+    ("FS", 5, ""),
+    ("PUR", 1, ""),
+    ("FSRFS", 2, "ab"),
+]
+PHASES = {"F": "Failed", "S": "Succeeded", "R": "Running", "P": "Pending", "U": "Unknown"}
+
+
+@pytest.mark.parametrize(("phases", "keep", "gone"), TERMINATED)
+def test_terminated_pods_beyond_the_number_go_oldest_first(phases: str, keep: int, gone: str) -> None:
+    pods = [
+        ended(name, 100 - age, PHASES[phase])
+        for age, (name, phase) in enumerate(zip("abcde", phases, strict=False))
+    ]
+    assert "".join(each.metadata.name or "" for each in surplus(pods[::-1], keep)) == gone
+
+
+def test_of_equally_old_pods_the_name_decides_and_evicted_ones_go_first() -> None:
+    pods = [ended("c", 1, "Failed"), ended("b", 1), ended("a", 1), ended("d", 1, "Failed", "Evicted")]
+    assert [each.metadata.name for each in surplus(pods, 1)] == ["d", "a", "b"]
+
+
+def bound(phase: str, node: str, *, deleted: bool) -> Pod:
+    metadata = ObjectMeta(name="p", namespace="default", deletion_timestamp=EPOCH if deleted else None)
+    return Pod(metadata=metadata, spec=PodSpec(node_name=node), status=PodStatus(phase=phase))
+
+
+@pytest.mark.parametrize("phase", ["Pending", "Running", "Succeeded", "Failed"])
+@pytest.mark.parametrize(
+    ("node", "deleted", "gone"), [("", True, True), ("", False, False), ("n", True, False)]
+)
+def test_pod_that_was_never_bound_goes_once_it_is_deleted(
+    phase: str, node: str, *, deleted: bool, gone: bool
+) -> None:
+    held = bound(phase, node, deleted=deleted)
+    assert never_bound([held]) == ([held] if gone else [])
+
+
+# whether the node exists, is Ready, has the taint, whether the pod is being deleted, and whether it goes
+OUTAGES = [
+    (True, False, True, True, True),
+    (True, False, True, False, False),
+    (True, False, False, True, False),
+    (True, True, True, True, False),
+    (False, False, True, True, False),
+]
+
+
+@pytest.mark.parametrize("phase", ["Pending", "Running", "Succeeded", "Failed"])
+@pytest.mark.parametrize(("exists", "ready", "tainted", "deleted", "gone"), OUTAGES)
+def test_deleted_pod_goes_from_an_unready_node_that_is_out_of_service(
+    phase: str, *, exists: bool, ready: bool, tainted: bool, deleted: bool, gone: bool
+) -> None:
+    taints = (Taint(key=OUT_OF_SERVICE, effect="NoExecute"),) if tainted else ()
+    condition = NodeCondition(type="Ready", status="True" if ready else "False")
+    node = Node(spec=NodeSpec(taints=taints), status=NodeStatus(conditions=(condition,)))
+    held = bound(phase, "n", deleted=deleted)
+    assert stuck_out_of_service([held], {"n": node} if exists else {}) == ([held] if gone else [])
 
 
 def test_a_node_is_missed_from_when_it_was_first_missed() -> None:

@@ -24,6 +24,9 @@ from tests.support.control_loops import add_node, heartbeat, running
         (90, 1, 1),
         (500, 1, 1),
         (501, 1, 2),
+        (0, 0, 0),
+        (92, 1, 1),
+        (100, 1, 1),
     ],
 )
 def test_step_for_a_number_of_nodes(nodes: int, before: int, step: int) -> None:

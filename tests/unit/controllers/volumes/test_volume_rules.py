@@ -153,6 +153,20 @@ async def test_half_done_binding_is_finished_or_undone(
     assert (held.spec.volume_name in volumes) == (phase == "Bound")
 
 
+async def test_claim_that_was_given_the_volume_of_another_is_left_as_it_is(cluster: ControlPlane) -> None:
+    """Case 2-7 of binder_test.go: the annotation of a completed binding was removed."""
+    ref = ObjectReference(namespace="default", name="other", uid="another")
+    await cluster.client.create(volume("v", claim_ref=ref))
+    made = await cluster.client.create(with_annotations(claim(volume_name="v"), BY_CONTROLLER))
+    bound = structs.replace(made, status=structs.replace(made.status, phase="Bound"))
+    await cluster.client.update(bound, subresource="status")
+    async with running(cluster.client, VolumeBinderController) as manager:
+        await cluster.advance(seconds=1)
+        assert manager.counters["persistentvolume-binder-controller"].failures > 0
+    held = await cluster.client.get(PersistentVolumeClaim, "data", "default")
+    assert (held.status.phase, held.metadata.annotations) == ("Bound", BY_CONTROLLER)
+
+
 async def test_a_volume_is_free_again_as_soon_as_its_claim_gets_another(cluster: ControlPlane) -> None:
     async with running(cluster.client, VolumeBinderController):
         created = await cluster.client.create(claim(size="5Gi"))

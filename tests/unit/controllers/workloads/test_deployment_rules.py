@@ -10,19 +10,28 @@ from msgspec import structs
 from podling.api.apps_v1 import (
     Deployment,
     DeploymentSpec,
+    DeploymentStatus,
     DeploymentStrategy,
     ReplicaSet,
     ReplicaSetSpec,
     ReplicaSetStatus,
     RollingUpdateDeployment,
 )
-from podling.api.core_v1 import Container, PodSpec, PodTemplateSpec
-from podling.api.meta_v1 import LabelSelector, ObjectMeta
+from podling.api.core_v1 import Container, Pod, PodSpec, PodStatus, PodTemplateSpec
+from podling.api.meta_v1 import LabelSelector, ObjectMeta, OwnerReference
 from podling.controllers.workloads.deployment_rules import (
+    MAX_REPLICAS,
+    REVISION,
+    REVISION_HISTORY,
+    find_new,
+    fraction_of,
     grow_new,
     max_surge,
     max_unavailable,
+    new_size,
+    old_pods_run,
     resize,
+    revised_annotations,
     same_template,
     shrink_old,
     size_annotations,
@@ -54,6 +63,12 @@ def deployment(replicas: int, surge: int | str, missing: int | str, type_: str) 
         (5, 0, 10, "RollingUpdate", (0, 5)),
         (0, 0, 10, "RollingUpdate", (0, 0)),
         (5, 1, 10, "Recreate", (0, 0)),
+        (0, "0%", "0%", "RollingUpdate", (0, 0)),
+        (10, "39%", "39%", "RollingUpdate", (4, 3)),
+        (10, 1, 10, "RollingUpdate", (1, 10)),
+        (10, 1, "100%", "RollingUpdate", (1, 10)),
+        (5, 1, "100%", "RollingUpdate", (1, 5)),
+        (10, 1, "60%", "RollingUpdate", (1, 6)),
     ],
 )
 def test_surge_rounds_up_and_unavailability_down(
@@ -85,6 +100,25 @@ def test_templates_are_compared_without_hash_label(
     one: PodTemplateSpec | None, other: PodTemplateSpec | None, same: bool
 ) -> None:
     assert same_template(one, other) is same
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        (template("a", app="x", pod_template_hash="1"), template("a", app="x", pod_template_hash="1"), True),
+        (template("a", app="x", pod_template_hash="1"), template("a", app="x", pod_template_hash="2"), True),
+        (template("a", app="x"), template("a", pod_template_hash="2"), False),
+        (template("a", pod_template_hash="1"), template("a", app="x", pod_template_hash="1"), False),
+        (template("a", app="x", pod_template_hash="1"), template("b", app="x", pod_template_hash="2"), False),
+        (template("a", app="x"), template("b", app="x", pod_template_hash="2"), False),
+        (template("a", app="x"), template("a", role="x"), False),
+    ],
+)
+def test_comparison_of_templates_is_symmetric(
+    one: PodTemplateSpec, other: PodTemplateSpec, same: bool
+) -> None:
+    assert same_template(one, other) is same
+    assert same_template(other, one) is same
 
 
 def replica_set(
@@ -159,6 +193,97 @@ def test_new_replica_set_grows_within_the_surge(surge: int, old: int, new: int, 
     assert (changes[0].replicas if changes else new) == after
 
 
+# replicas of the deployment, of the new replica set, the surge, the strategy, and the size beside 5 others
+GROWTHS = [
+    (1, 5, 1, "RollingUpdate", 5),
+    (6, 2, 10, "RollingUpdate", 6),
+    (3, 1, 1, "Recreate", 3),
+]
+
+
+@pytest.mark.parametrize(("replicas", "current", "surge", "type_", "after"), GROWTHS)
+def test_new_replica_set_grows_no_further_than_the_deployment(
+    replicas: int, current: int, surge: int, type_: str, after: int
+) -> None:
+    held = deployment(replicas, surge, 1, type_)
+    assert new_size(held, [replica_set("other", 5)], current) == after
+
+
+def with_max(replicas: int, annotation: str | None) -> ReplicaSet:
+    held = replica_set("rs", replicas)
+    annotations = {} if annotation is None else {MAX_REPLICAS: annotation}
+    return structs.replace(held, metadata=structs.replace(held.metadata, annotations=annotations))
+
+
+# replicas of the deployment, its surge, replicas in its status, those of the replica set, the annotation
+# ``max-replicas``, and the change of the replica set's size
+FRACTIONS = [
+    (0, 0, 0, 10, None, -10),
+    (10, 0, 0, 5, None, 0),
+    (10, 0, 0, 5, "0", 0),
+    (120, 0, 100, 50, None, 10),
+    (120, 0, 100, 50, "0", 10),
+    (120, 0, 0, 50, "100", 10),
+    (120, 10, 0, 50, "110", 9),
+    (10, 0, 0, 6, "12", -1),
+    (100, 10, 0, 50, "130", -8),
+]
+
+
+@pytest.mark.parametrize(("replicas", "surge", "present", "size", "annotation", "change"), FRACTIONS)
+def test_replica_set_changes_by_its_share_of_the_former_maximum(
+    replicas: int, surge: int, present: int, size: int, annotation: str | None, change: int
+) -> None:
+    held = deployment(replicas, surge, 1, "RollingUpdate")
+    held = structs.replace(held, status=DeploymentStatus(replicas=present))
+    assert fraction_of(held, with_max(size, annotation)) == change
+
+
+# ages in hours of replica sets with the deployment's template and another one, and the name of the new one
+NEWEST: list[tuple[list[tuple[str, int, bool]], str | None]] = [
+    ([("new", 1, True), ("old", 2, False)], "new"),
+    ([("new", 1, True), ("old", 3, False), ("first", 2, True)], "first"),
+    ([("old", 1, False)], None),
+    ([], None),
+]
+
+
+@pytest.mark.parametrize(("sets", "found"), NEWEST)
+def test_oldest_replica_set_of_the_template_is_the_new_one(
+    sets: list[tuple[str, int, bool]], found: str | None
+) -> None:
+    present = template("a", app="x")
+    held = deployment(1, 0, 1, "RollingUpdate")
+    held = structs.replace(held, spec=structs.replace(held.spec, template=present))
+    everyone = []
+    for name, age, same in sets:
+        each = replica_set(name, 1, age)
+        made = template("a" if same else "b", app="x", pod_template_hash=name)
+        everyone.append(structs.replace(each, spec=structs.replace(each.spec, template=made)))
+    new = find_new(held, everyone)
+    assert (new.metadata.name if new is not None else None) == found
+
+
+def test_revisions_of_a_replica_set_are_remembered_in_its_annotation() -> None:
+    held = deployment(1, 0, 1, "RollingUpdate")
+    annotations: dict[str, str] = {}
+    for number in range(11, 21):
+        annotations = revised_annotations(held, annotations, number)
+        assert annotations[REVISION] == str(number)
+    assert annotations[REVISION_HISTORY] == ",".join(map(str, range(11, 20)))
+    assert revised_annotations(held, annotations, 20) == annotations
+
+
+def test_history_of_revisions_loses_the_oldest_when_it_is_full() -> None:
+    held = deployment(1, 0, 1, "RollingUpdate")
+    annotations: dict[str, str] = {}
+    for number in range(1000, 1700):
+        annotations = revised_annotations(held, annotations, number)
+    kept = annotations[REVISION_HISTORY].split(",")
+    assert kept == [str(number) for number in range(1699 - len(kept), 1699)]
+    assert 1990 < len(annotations[REVISION_HISTORY]) <= 2000
+
+
 # maxUnavailable, sizes of old and new, available pods of both, and the old size after that
 SHRINKS = [
     (0, 10, 0, 10, 0, 9),
@@ -179,6 +304,40 @@ def test_old_replica_sets_shrink_within_max_unavailable(
     other = replica_set("old", old, 1, available=old_ready)
     changes = shrink_old(deployment(10, 0, unavailable, "RollingUpdate"), current, [other])
     assert (changes[0].replicas if changes else old) == after
+
+
+# replicas in the status of old replica sets, phases of their pods and of the new one's, and the answer
+# (cases of recreate_test.go)
+OLD_PODS: list[tuple[list[int], list[str], list[str], bool]] = [
+    ([], [], [], False),
+    ([], [], ["Running"], False),
+    ([0, 0], ["", ""], [], True),
+    ([1], [], [], True),
+    ([0], [], [], False),
+    ([0], ["Failed", "Succeeded"], [], False),
+    ([0], ["Unknown"], [], True),
+    ([0], ["Pending"], [], True),
+    ([0], ["Running"], [], True),
+    ([0], ["Failed", "Succeeded", "Pending"], [], True),
+]
+
+
+@pytest.mark.parametrize(("old", "phases", "new_phases", "run"), OLD_PODS)
+def test_recreation_waits_for_old_pods_that_may_run(
+    old: list[int], phases: list[str], new_phases: list[str], run: bool
+) -> None:
+    sets = [replica_set(f"old{number}", 0, 1, present=present) for number, present in enumerate(old)]
+    new = replica_set("new", 1)
+    pods = [pod_of(each, sets[0]) for each in phases] + [pod_of(each, new) for each in new_phases]
+    assert old_pods_run(new, sets, pods) is run
+
+
+def pod_of(phase: str, owner: ReplicaSet) -> Pod:
+    reference = OwnerReference(
+        api_version="apps/v1", kind="ReplicaSet", name="rs", uid=owner.metadata.uid or "", controller=True
+    )
+    metadata = ObjectMeta(name="p", owner_references=(reference,))
+    return Pod(metadata=metadata, status=PodStatus(phase=phase))
 
 
 # the limit, (spec.replicas, status.replicas) of old replica sets, and the number that goes
@@ -202,6 +361,32 @@ def test_history_beyond_the_limit_goes_once_it_is_empty(
         replica_set(f"old{number}", wanted, present=present) for number, (wanted, present) in enumerate(sizes)
     ]
     assert len(surplus_history(held, old)) == gone
+
+
+# the limit, old replica sets from the first made to the last with their size and revision, and those that go
+ORDERS: list[tuple[int, list[tuple[int, str]], set[str]]] = [
+    (1, [(0, "1"), (0, "2")], {"rs1"}),
+    (1, [(0, "2"), (0, "1")], {"rs2"}),
+    (1, [(0, "1"), (0, "")], {"rs2"}),
+    (1, [(0, ""), (0, "2")], {"rs1"}),
+    (1, [(1, "1"), (0, "2"), (0, "3")], {"rs2"}),
+    (1, [(1, "1"), (1, "2"), (0, "3")], set()),
+    (2, [(0, "3"), (0, "1"), (0, "4"), (0, "2")], {"rs2", "rs4"}),
+    (1, [(0, ""), (0, ""), (0, "")], {"rs1", "rs2"}),
+]
+
+
+@pytest.mark.parametrize(("limit", "sets", "gone"), ORDERS)
+def test_oldest_revisions_go_first(limit: int, sets: list[tuple[int, str]], gone: set[str]) -> None:
+    """Their names and their order in the list do not matter."""
+    held = deployment(1, 0, 0, "RollingUpdate")
+    held = structs.replace(held, spec=structs.replace(held.spec, revision_history_limit=limit))
+    old = []
+    for number, (size, text) in enumerate(sets, start=1):
+        each = replica_set(f"rs{number}", size, age=10 - number)
+        annotations = {REVISION: text} if text else {}
+        old.append(structs.replace(each, metadata=structs.replace(each.metadata, annotations=annotations)))
+    assert {each.metadata.name for each in surplus_history(held, old[::-1])} == gone
 
 
 def test_replica_set_that_is_being_deleted_is_no_history() -> None:

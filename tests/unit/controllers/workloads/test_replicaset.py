@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 from msgspec import structs
 
-from podling.api.apps_v1 import ReplicaSet, ReplicaSetSpec
+from podling.api.apps_v1 import ReplicaSet, ReplicaSetCondition, ReplicaSetSpec
 from podling.api.core_v1 import (
     Container,
     ContainerStatus,
@@ -18,12 +18,12 @@ from podling.api.core_v1 import (
     PodStatus,
     PodTemplateSpec,
 )
-from podling.api.meta_v1 import LabelSelector, ObjectMeta
+from podling.api.meta_v1 import LabelSelector, ObjectMeta, OwnerReference
 from podling.api.scheduling_v1 import PriorityClass
 from podling.controllers.controller_manager import ControllerManager
 from podling.controllers.owner_references import controller_of
 from podling.controllers.pod_state import deletion_cost, removal_order
-from podling.controllers.workloads.replicaset import ReplicaSetController
+from podling.controllers.workloads.replicaset import ReplicaSetController, numbers_of, status_of
 from podling.sim.loop import EPOCH
 from podling.testing import ControlPlane
 from tests.support.control_loops import make_ready, pod, running, set_phase, told
@@ -182,6 +182,92 @@ async def test_failed_creation_is_reported_and_retried(cluster: ControlPlane) ->
     assert (await current(cluster)).status.conditions == ()
 
 
+@pytest.mark.usefixtures("manager")
+async def test_pods_of_other_controllers_are_not_counted(cluster: ControlPlane) -> None:
+    other = OwnerReference(api_version="apps/v1", kind="ReplicaSet", name="x", uid="x", controller=True)
+    stray = pod("stray", labels={"app": "web"})
+    metadata = structs.replace(stray.metadata, owner_references=(other,))
+    await cluster.client.create(structs.replace(stray, metadata=metadata))
+    await cluster.client.create(replica_set(2))
+    await cluster.advance(seconds=1)
+    assert len(await pods(cluster)) == 3
+    assert (await cluster.client.get(Pod, "stray", "default")).metadata.owner_references == (other,)
+
+
+@pytest.mark.usefixtures("manager")
+async def test_replica_set_that_is_being_deleted_creates_and_adopts_nothing(cluster: ControlPlane) -> None:
+    wanted = replica_set(2)
+    held = structs.replace(wanted.metadata, finalizers=("example.com/hold",))
+    await cluster.client.create(structs.replace(wanted, metadata=held))
+    await cluster.advance(seconds=1)
+    await cluster.client.delete(ReplicaSet, "web", "default", propagation="Background")
+    await cluster.advance(seconds=1)
+    for each in await pods(cluster):
+        await cluster.client.delete(Pod, each.metadata.name or "", "default")
+    await cluster.client.create(pod("orphan", labels={"app": "web"}))
+    await cluster.advance(seconds=5)
+    (orphan,) = await pods(cluster)
+    assert orphan.metadata.owner_references == ()
+    assert (await current(cluster)).status.replicas == 0
+
+
+def member(name: str, labels: dict[str, str], *, ready: bool = True) -> Pod:
+    conditions = (PodCondition(type="Ready", status="True", last_transition_time=EPOCH),) if ready else ()
+    metadata = ObjectMeta(name=name, labels=labels, creation_timestamp=EPOCH)
+    return Pod(
+        metadata=metadata, status=PodStatus(phase="Running" if ready else "Pending", conditions=conditions)
+    )
+
+
+FULL, PART = {"app": "web", "tier": "front"}, {"app": "web"}
+# min_ready_seconds, the pods, and replicas, fully labelled, ready and available ones
+# (cases of replica_set_utils_test.go)
+STATUSES = [
+    (0, [member("a", FULL)], (1, 1, 1, 1)),
+    (0, [member("a", PART)], (1, 0, 1, 1)),
+    (0, [member("a", FULL), member("b", FULL)], (2, 2, 2, 2)),
+    (0, [member("a", PART), member("b", PART)], (2, 0, 2, 2)),
+    (0, [member("a", PART), member("b", FULL)], (2, 1, 2, 2)),
+    (0, [member("a", FULL, ready=False)], (1, 1, 0, 0)),
+    (3600, [member("a", FULL)], (1, 1, 1, 0)),
+]
+
+
+@pytest.mark.parametrize(("min_ready", "members", "numbers"), STATUSES)
+def test_status_counts_pods(min_ready: int, members: list[Pod], numbers: tuple[int, int, int, int]) -> None:
+    held = replica_set(2, min_ready_seconds=min_ready)
+    status = status_of(held, numbers_of(held, members, EPOCH), None, EPOCH)
+    found = (status.replicas, status.fully_labeled_replicas, status.ready_replicas, status.available_replicas)
+    assert found == numbers
+
+
+FAILED = ReplicaSetCondition(type="ReplicaFailure", status="True", reason="Before")
+# the wanted replicas, the conditions before, the number of pods, the failure, and the conditions after
+FAILURES: list[tuple[int, tuple[ReplicaSetCondition, ...], int, bool, list[tuple[str, str | None]]]] = [
+    (2, (), 1, True, [("FailedCreate", "no")]),
+    (2, (), 3, True, [("FailedDelete", "no")]),
+    (10, (FAILED,), 1, False, []),
+    (10, (FAILED,), 1, True, [("Before", None)]),
+    (2, (), 1, False, []),
+]
+
+
+@pytest.mark.parametrize(("wanted", "before", "count", "fails", "after"), FAILURES)
+def test_failure_is_a_condition_until_an_attempt_succeeds(
+    wanted: int,
+    before: tuple[ReplicaSetCondition, ...],
+    count: int,
+    fails: bool,
+    after: list[tuple[str, str | None]],
+) -> None:
+    held = replica_set(wanted)
+    held = structs.replace(held, status=structs.replace(held.status, conditions=before))
+    numbers = numbers_of(held, [member(str(number), FULL) for number in range(count)], EPOCH)
+    status = status_of(held, numbers, RuntimeError("no") if fails else None, EPOCH)
+    found = [(each.reason, each.message or None) for each in status.conditions if each.status == "True"]
+    assert found == after
+
+
 def candidate(
     name: str,
     *,
@@ -250,3 +336,26 @@ def test_ages_of_the_same_magnitude_are_equal() -> None:
 )
 def test_a_cost_that_is_no_number_is_none(text: str, cost: int) -> None:
     assert deletion_cost(candidate("p", cost=text)) == cost
+
+
+UNBOUND, WAITING = candidate("unbound", node="", phase="Pending"), candidate("waiting", phase="Pending")
+IDLE = candidate("idle", ready_for=None)
+FIRST, SECOND = candidate("first", node="n1"), candidate("second", node="n2")
+# the pods, related pods, and those that go (cases of TestGetPodsToDelete)
+REMOVALS: list[tuple[list[Pod], list[Pod], list[str]]] = [
+    ([], [], []),
+    ([FIRST, IDLE], [], ["idle"]),
+    ([WAITING, UNBOUND], [], ["unbound"]),
+    ([FIRST, IDLE, candidate("idle2", ready_for=None)], [], ["idle", "idle2"]),
+    ([FIRST, SECOND], [FIRST, SECOND, candidate("third", node="n2")], ["second"]),
+    ([WAITING, IDLE], [], ["waiting"]),
+    ([FIRST, SECOND, IDLE, WAITING, UNBOUND], [], ["unbound", "waiting", "idle"]),
+]
+
+
+@pytest.mark.parametrize(("members", "related", "gone"), REMOVALS)
+def test_surplus_pods_are_those_in_the_earliest_stage(
+    members: list[Pod], related: list[Pod], gone: list[str]
+) -> None:
+    ordered = removal_order(members, related or members, EPOCH)
+    assert [each.metadata.name for each in ordered[: len(gone)]] == gone

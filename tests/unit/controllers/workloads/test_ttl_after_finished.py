@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
+import pytest
+
 from podling import clock
-from podling.api.batch_v1 import Job, JobSpec
+from podling.api.batch_v1 import Job, JobCondition, JobSpec, JobStatus
 from podling.api.core_v1 import PodSpec, PodTemplateSpec
 from podling.api.meta_v1 import ObjectMeta
-from podling.controllers.workloads.ttl_after_finished import TTLAfterFinishedController
+from podling.controllers.workloads.ttl_after_finished import TTLAfterFinishedController, expires_at
+from podling.sim.loop import EPOCH
 from podling.testing import ControlPlane
 from tests.support.control_loops import pod, running
 
@@ -28,6 +33,37 @@ async def left(cluster: ControlPlane) -> list[str]:
     """Return the jobs without a deletion timestamp."""
     found = (await cluster.client.list(Job, "default")).items
     return [each.metadata.name or "" for each in found if each.metadata.deletion_timestamp is None]
+
+
+# the conditions with the seconds since their transition, the TTL, and the seconds left
+# (cases of ttlafterfinished_controller_test.go)
+LEFT: list[tuple[dict[str, int], int | None, int | None]] = [
+    ({}, 100, None),
+    ({"Complete": 0}, None, None),
+    ({"Complete": 0}, 0, 0),
+    ({"Complete": 0}, 10, 10),
+    ({"Complete": 10}, 15, 5),
+    ({"Complete": 20}, 15, -5),
+    ({"Failed": 0}, None, None),
+    ({"Failed": 0}, 0, 0),
+    ({"Failed": 0}, 10, 10),
+    ({"Failed": 10}, 15, 5),
+    ({"FailureTarget": 10}, 15, None),
+    ({"Suspended": 10}, 15, None),
+]
+
+
+@pytest.mark.parametrize(("conditions", "ttl", "left"), LEFT)
+def test_job_expires_its_time_after_the_end(
+    conditions: dict[str, int], ttl: int | None, left: int | None
+) -> None:
+    made = tuple(
+        JobCondition(type=type_, status="True", last_transition_time=EPOCH - timedelta(seconds=seconds))
+        for type_, seconds in conditions.items()
+    )
+    spec = JobSpec(ttl_seconds_after_finished=ttl, template=PodTemplateSpec())
+    found = expires_at(Job(metadata=ObjectMeta(name="j"), spec=spec, status=JobStatus(conditions=made)))
+    assert found == (None if left is None else EPOCH + timedelta(seconds=left))
 
 
 async def test_a_finished_job_goes_after_its_time(cluster: ControlPlane) -> None:
