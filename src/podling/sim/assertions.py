@@ -12,12 +12,16 @@ from podling.sim.scenario_parts import Condition
 
 
 class Result(Struct, frozen=True):
-    """The outcome of an assertion. ``at``: the seconds of the run at which it was decided."""
+    """The outcome of an assertion. ``at``: the seconds of the run at which it was decided.
+
+    ``is_decided`` is false where the run was too short to say anything.
+    """
 
     name: str
     passed: bool
     at: float
     text: str
+    is_decided: bool = True
 
 
 class AssertionWatch:

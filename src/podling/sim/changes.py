@@ -64,7 +64,7 @@ def change_of(event: Event) -> Change | None:
     last = _object(event.entry, resource)
     old = _object(event.previous, resource) if event.previous is not None else None
     new = None if event.type is DELETE else last
-    return Change(clock.now(), event.revision, resource, namespace, name, old, new, last)
+    return Change(clock.steady_now(), event.revision, resource, namespace, name, old, new, last)
 
 
 def _object(entry: Entry, resource: Resource) -> Any:

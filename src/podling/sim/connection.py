@@ -20,6 +20,7 @@ from podling.client.base import Listing, Unreachable, WatchEvent
 from podling.client.informer import close_watch
 from podling.client.requests import Backend, ListOptions, Patch, Target, User, WriteOptions
 from podling.machinery.errors import ApiError
+from podling.sim.machine_clock import MachineClock
 
 CONNECT_SECONDS = 10.0
 """The time after which a request over a cut connection fails."""
@@ -113,10 +114,21 @@ class Connection:
     Args:
         server: returns the server that answers now. Raises ``Unreachable`` while there is none.
         observe: receives what the watches deliver, for checks.
+        machine: the clock of the component's machine; None: one of its own.
+        server_machine: the clock of the server's machine; None: one of its own.
     """
 
-    def __init__(self, server: Callable[[], Backend], name: str, observe: Observe | None = None) -> None:
+    def __init__(
+        self,
+        server: Callable[[], Backend],
+        name: str,
+        observe: Observe | None = None,
+        machine: MachineClock | None = None,
+        server_machine: MachineClock | None = None,
+    ) -> None:
         self._observe = observe
+        self.machine = machine or MachineClock()
+        self._server_machine = server_machine or MachineClock()
         self.observe_requests: RequestObserver | None = None
         self._server = server
         self.name = name
@@ -159,7 +171,8 @@ class Connection:
         if fault is not None and fault.error is not None:
             raise fault.error()
         number = self._watch_number = self._watch_number + 1
-        source = self._server().watch(target, user, options)
+        with self._server_machine.in_use():
+            source = self._server().watch(target, user, options)
         forget = partial(self._watches.pop, number, None)
         opened = self._watches[number] = _Watch(source, forget, partial(self._lag, target))
         if self._observe is not None:
@@ -226,15 +239,16 @@ class Connection:
         self, verb: str, target: Target, detail: Any, work: Callable[[], Coroutine[Any, Any, Any]]
     ) -> Any:
         observer = self.observe_requests
-        if observer is None:
-            return await work()
-        sent = observer.revision()
+        sent = 0 if observer is None else observer.revision()
         try:
-            answer = await work()
+            with self._server_machine.in_use():
+                answer = await work()
         except ApiError as error:
-            observer.request(Request(self.name, verb, target, detail, sent, None, error))
+            if observer is not None:
+                observer.request(Request(self.name, verb, target, detail, sent, None, error))
             raise
-        observer.request(Request(self.name, verb, target, detail, sent, answer))
+        if observer is not None:
+            observer.request(Request(self.name, verb, target, detail, sent, answer))
         return answer
 
     def _lag(self, target: Target) -> float:

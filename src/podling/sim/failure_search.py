@@ -73,7 +73,8 @@ def written_out(scenario: Scenario, folder: Path) -> Scenario:
 
     def source(each: ManifestSource) -> ManifestSource:
         try:
-            return ManifestSource(objects=tuple(found.plain for found in manifests_of(each, folder)))
+            found = manifests_of(each, folder, scenario.extensions)
+            return ManifestSource(objects=tuple(manifest.plain for manifest in found))
         except ManifestProblem:
             return each
 

@@ -3,7 +3,8 @@
 A kubelet takes and renews its lease by requests as always. While nothing stands between it and the API
 server, it leaves the further renewals to ``LeaseRenewals``, which writes them to the store every ten seconds:
 each with a revision of its own and the new ``renewTime``, which readers and watches see. As soon as anything
-is otherwise than at the last renewal (a fault, a cut connection, another writer, an admission policy), the
+is otherwise than at the last renewal (a fault, a cut connection, another writer, an admission policy, a
+webhook for leases), the
 kubelet renews its lease by requests again, with all that happens to requests.
 
 Different from renewals by requests: all nodes renew at the same time, without the jitter of a twenty-fifth of
@@ -23,12 +24,16 @@ from msgspec.structs import replace
 from podling import clock
 from podling.api.admissionregistration_v1 import (
     MutatingAdmissionPolicyBinding,
+    MutatingWebhookConfiguration,
+    RuleWithOperations,
     ValidatingAdmissionPolicyBinding,
+    ValidatingWebhookConfiguration,
 )
 from podling.api.coordination_v1 import Lease
-from podling.apiserver.registry.objects import Stored
+from podling.apiserver.registry.objects import Stored, stored
 from podling.machinery.scheme import resource_of
 from podling.sim.connection import Connection
+from podling.sim.machine_clock import forget_machine
 from podling.store.base import Entry, Store
 from podling.supervisor import Supervisor
 
@@ -37,6 +42,8 @@ POLICIES = tuple(
     for kind in (ValidatingAdmissionPolicyBinding, MutatingAdmissionPolicyBinding)
 )
 """The keys of what may refuse or change a renewal."""
+CONFIGURATIONS = (MutatingWebhookConfiguration, ValidatingWebhookConfiguration)
+"""The kinds of what may do so by its rules."""
 
 
 class _Form(Struct, frozen=True, gc=False):
@@ -81,7 +88,7 @@ class LeaseRenewals:
         store = self._store()
         entry = store.peek(key) if store is not None else None
         form = _form(entry, lease) if entry is not None else None
-        if entry is None or form is None:
+        if entry is None or form is None or connection.machine.ahead:
             await clock.sleep(seconds)
             return
         kept = _Kept(connection, lease, entry, form, asyncio.get_running_loop().create_future())
@@ -106,11 +113,12 @@ class LeaseRenewals:
 
     async def _renew_group(self, seconds: float) -> None:
         """Renew the leases of one period until there are none."""
+        forget_machine()  # it works for all nodes, and was started by one
         while group := self._groups.get(seconds):
             await clock.sleep(seconds)
-            store, now = self._store(), clock.now()
+            store, now = self._store(), clock.steady_now()
             written = _micro_time(now)
-            if store is not None and any(store.count(prefix) for prefix in POLICIES):
+            if store is not None and await _is_reviewed(store):
                 store = None
             for key, kept in tuple(group.items()):
                 if store is None or not await _renewed(store, key, kept, now, written):
@@ -119,13 +127,43 @@ class LeaseRenewals:
         self._groups.pop(seconds, None)
 
 
+async def _is_reviewed(store: Store) -> bool:
+    """Return whether policies, or webhooks with rules for leases, may refuse or change a renewal.
+
+    Selectors and conditions are not evaluated: a request does that.
+    """
+    if any(store.count(prefix) for prefix in POLICIES):
+        return True
+    for kind in CONFIGURATIONS:
+        prefix = resource_of(kind).key_prefix
+        if not store.count(prefix):
+            continue
+        for entry in (await store.list(prefix)).entries:
+            webhooks = stored(entry, kind).object.webhooks
+            if any(is_about_renewals(rule) for webhook in webhooks for rule in webhook.rules):
+                return True
+    return False
+
+
+def is_about_renewals(rule: RuleWithOperations) -> bool:
+    """Return whether a rule of a webhook names updates of leases, in any version. Pure."""
+    return (
+        not {"*", "UPDATE"}.isdisjoint(rule.operations)
+        and not {"*", "coordination.k8s.io"}.isdisjoint(rule.api_groups)
+        and not {"*", "*/*", "leases"}.isdisjoint(rule.resources)
+        and rule.scope != "Cluster"
+    )
+
+
 async def _renewed(store: Store, key: str, kept: _Kept, now: datetime, written: bytes) -> bool:
     """Renew a lease; return whether everything was as at the last renewal. The store never suspends.
 
     ``written`` is ``now`` as it stands in JSON.
     """
     connection = kept.connection
-    if connection.is_cut or connection.faults or store.peek(key) is not kept.entry:
+    if connection.is_cut or connection.faults or connection.machine.ahead:
+        return False
+    if store.peek(key) is not kept.entry:
         return False
     memo = Stored()
 

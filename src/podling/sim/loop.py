@@ -12,13 +12,16 @@ left to wait for while the main task has not finished, the loop raises ``Deadloc
 from __future__ import annotations
 
 import asyncio
+import heapq
 import random
 import selectors
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
+from contextvars import Context
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 from podling import clock
+from podling.sim.machine_clock import machine_clock
 
 T = TypeVar("T")
 
@@ -26,27 +29,66 @@ EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
 """The default start of virtual time."""
 
 
+TURNS_MAX = 10_000_000
+"""The turns of the loop at one moment; 100,000 pods that are bound at once take fewer."""
+
+
 class Deadlock(RuntimeError):
     """Every task waits and no timer is set: nothing can ever happen again."""
+
+
+class Livelock(RuntimeError):
+    """Tasks wake one another for ever without waiting for a timer: time would never move again."""
 
 
 class JumpingSelector(selectors.DefaultSelector):
     """A selector that never blocks: instead of waiting it passes the loop the length of the jump."""
 
     jump: float = 0.0
+    turns: int = 0
+    """The turns that the loop has taken since it last moved its clock."""
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
         ready = self.wait(0)
         if ready or timeout == 0:
+            self.turns += 1
+            if self.turns > TURNS_MAX:
+                self.turns = 0  # so that the tasks can be cancelled
+                raise Livelock(f"time stands still after {TURNS_MAX:,} turns of {_busy_tasks()}")
             return ready
         if timeout is None:
             raise Deadlock("every task is waiting and no timer is set")
+        self.turns = 0
         self.jump += max(timeout, 0.0)
         return []
 
     def wait(self, timeout: float | None) -> list[tuple[selectors.SelectorKey, int]]:
         """Wait for descriptors in the machine's time."""
         return super().select(timeout)
+
+
+class NumberedTimer(asyncio.TimerHandle):
+    """A timer that knows its turn among those of the same moment: they fire in the order of their making.
+
+    asyncio compares moments only: its order of equal ones follows from the inside of the heap, which changes
+    with timers that were cancelled, and may differ between versions of Python.
+    """
+
+    __slots__ = ("number",)
+    number: int
+
+    def _run(self) -> None:
+        """Run the callback at its moment, not before it.
+
+        asyncio also fires timers that the clock has nearly reached. Code that then waits for the rest would
+        set a timer that fires at once, and time would stand still.
+        """
+        self._loop.reach(self._when)  # type: ignore[attr-defined]
+        super()._run()
+
+    def __lt__(self, other: NumberedTimer) -> bool:  # type: ignore[override]  # a loop has no others
+        when, others = self._when, other._when  # type: ignore[attr-defined]
+        return bool(when < others or (when == others and self.number < other.number))
 
 
 class VirtualTimeLoop(asyncio.SelectorEventLoop):
@@ -68,6 +110,21 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
         self.random_source = random.Random(seed)
         # Timers closer than this fire together; binary fractions add up without drift.
         self._clock_resolution = 1e-9
+        self._timers_made = 0
+
+    def call_at(  # type: ignore[override]  # their number is not checked
+        self, when: float, callback: Callable[..., object], *args: Any, context: Context | None = None
+    ) -> asyncio.TimerHandle:
+        self._check_closed()  # type: ignore[attr-defined]
+        timer = NumberedTimer(when, callback, args, self, context)
+        self._timers_made = timer.number = self._timers_made + 1
+        heapq.heappush(self._scheduled, timer)  # type: ignore[attr-defined]
+        timer._scheduled = True  # type: ignore[attr-defined]
+        return timer
+
+    def reach(self, moment: float) -> None:
+        """Move the clock to the moment of a timer that fires, if that is still to come."""
+        self._jumping.jump = max(self._jumping.jump, moment)
 
     def time(self) -> float:
         return self._jumping.jump
@@ -76,7 +133,21 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
         return self._jumping.jump
 
     def wall_time(self) -> float:
+        clock_of_machine = machine_clock.get()
+        if clock_of_machine is None:
+            return self._start + self._jumping.jump
+        return self._start + self._jumping.jump + clock_of_machine.ahead
+
+    def unset_time(self) -> float:
+        """Return the wall time of a clock that is never set."""
         return self._start + self._jumping.jump
+
+
+def _busy_tasks(limit: int = 5) -> str:
+    """Return the names of tasks that are not done, those that are scheduled to run now first."""
+    tasks = [task for task in asyncio.all_tasks() if not task.done()]
+    tasks.sort(key=lambda task: (bool(getattr(task, "_fut_waiter", None)), task.get_name()))
+    return ", ".join(task.get_name() for task in tasks[:limit])
 
 
 def run(main: Coroutine[Any, Any, T], *, seed: int = 0, start: datetime = EPOCH) -> T:

@@ -16,11 +16,11 @@ import yaml
 from msgspec import Struct, structs
 
 from podling.client.base import Client, PatchType
-from podling.machinery import scheme
 from podling.machinery.encoding.bodies import Body
 from podling.machinery.encoding.codec import convert
 from podling.machinery.errors import ApiError, is_already_exists
 from podling.machinery.resource import Resource
+from podling.sim.added_kinds import Entries, is_added, kind_of
 from podling.sim.scenario_parts import ManifestSource
 
 DEFAULT_NAMESPACE = "default"
@@ -44,13 +44,17 @@ class Manifest(Struct, frozen=True):
     namespace: str | None
 
 
-def manifests_of(source: ManifestSource, folder: Path) -> Sequence[Manifest]:
-    """Return the objects of a source with their copies. Raises ``ManifestProblem``."""
+def manifests_of(source: ManifestSource, folder: Path, entries: Entries = ()) -> Sequence[Manifest]:
+    """Return the objects of a source with their copies. Raises ``ManifestProblem``.
+
+    Args:
+        entries: the extensions whose kinds are known.
+    """
     documents = _documents(folder / source.file) if source.file else list(source.objects)
     found = []
     for number, document in enumerate(documents):
         try:
-            read = _manifest(document)
+            read = _manifest(document, entries)
             if source.copies == 1:
                 found.append(read)
             else:
@@ -72,7 +76,7 @@ async def apply(client: Client, manifest: Manifest) -> Any:
         manifest.obj.metadata.name,
         manifest.plain,
         manifest.namespace,
-        patch_type=PatchType.STRATEGIC,
+        patch_type=PatchType.MERGE if is_added(manifest.resource) else PatchType.STRATEGIC,
         field_manager=FIELD_MANAGER,
     )
 
@@ -95,12 +99,12 @@ def _documents(path: Path) -> list[Any]:
     return found
 
 
-def _manifest(plain: Any) -> Manifest:
+def _manifest(plain: Any, entries: Entries) -> Manifest:
     if not isinstance(plain, dict):
         raise ValueError(f"an object must be a mapping, found {type(plain).__name__}")
     group, _, version = str(plain.get("apiVersion", "")).rpartition("/")
     kind = str(plain.get("kind", ""))
-    resource = scheme.by_kind(group, version, kind)
+    resource = kind_of(entries, group, version, kind)
     if resource is None:
         raise ValueError(f'no matches for kind "{kind}" in version "{plain.get("apiVersion", "")}"')
     obj, _ = convert(Body(plain, ()), resource.type, "Strict")

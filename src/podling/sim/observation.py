@@ -79,7 +79,7 @@ class Observation:
     @property
     def seconds(self) -> float:
         """The seconds since the scenario began; negative before."""
-        return (clock.now() - self._begin).total_seconds()
+        return (clock.steady_now() - self._begin).total_seconds()
 
     def begins_at(self, begin: datetime) -> None:
         """Set the time at which the scenario begins."""
@@ -129,7 +129,7 @@ class Observation:
         if is_complete:
             for checker in self._checkers:
                 checker.end()
-        self.statistics.end(clock.now())
+        self.statistics.end(clock.steady_now())
 
     def guarded(self, work: Callable[[Any], object], value: Any) -> None:
         """Do ``work``; remember its failure, which is the simulator's own."""
@@ -165,5 +165,5 @@ class Observation:
 
     def _violated(self, checker: str, text: str) -> None:
         if len(self.violations) < VIOLATIONS_MAX:
-            self.violations.append(Violation(clock.now(), checker, text, self.seconds))
-        self.log.write(clock.now(), "violation", checker=checker, text=text)
+            self.violations.append(Violation(clock.steady_now(), checker, text, self.seconds))
+        self.log.write(clock.steady_now(), "violation", checker=checker, text=text)

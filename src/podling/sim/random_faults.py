@@ -14,10 +14,13 @@ from msgspec.structs import replace
 from podling.ids import Generator, generator
 from podling.sim.scenario import RandomFaults, Scenario
 from podling.sim.scenario_actions import (
+    CONTROL_PLANE_MACHINE,
     Action,
     BadRequests,
     BadRuntime,
+    BadServers,
     BadStore,
+    ClockStep,
     Compaction,
     EndContainers,
     NodeChoice,
@@ -44,14 +47,19 @@ VERBS = ("*", "get", "list", "watch", "create", "update", "patch", "delete")
 CODES = (0, 500, 503, 429)
 ERROR = "an injected fault"
 SHORTEST_SECONDS = 1.0
+LONGEST_STEP_SECONDS = 7200.0
+"""The most by which a clock is set forward or back."""
 
 
 class Draw:
     """The choices of one seed for a cluster with these nodes."""
 
-    def __init__(self, source: Generator, nodes: Sequence[str], longest: float) -> None:
+    def __init__(
+        self, source: Generator, nodes: Sequence[str], longest: float, servers: Sequence[str] = ()
+    ) -> None:
         self._source = source
         self._nodes = nodes
+        self._servers = servers
         self._longest = longest
 
     def one(self, options: Sequence[str]) -> str:
@@ -80,6 +88,10 @@ class Draw:
     def nodes(self) -> NodeChoice:
         """Return one node, or all of them."""
         return NodeChoice() if self.happens(0.2) else NodeChoice(names=(self.one(self._nodes),))
+
+    def server(self) -> str:
+        """Return the name of one server."""
+        return self.one(self._servers)
 
     def parts(self) -> tuple[str, ...]:
         """Return one part of the cluster, or all of a sort."""
@@ -120,6 +132,33 @@ def _runtime(draw: Draw) -> Action:
     return Action(runtime=fault)
 
 
+def _servers(draw: Draw) -> Action:
+    """Draw a server that answers late, fails, or never answers."""
+    kind = draw.below(3)
+    fault = BadServers(
+        server=draw.server(),
+        seconds=draw.between(0.1, 20.0) if kind == 0 else None,
+        code=draw.code() if kind == 1 else None,
+        share=draw.share(),
+        lasting=draw.lasting(),
+    )
+    return Action(servers=fault)
+
+
+def _clocks(draw: Draw) -> Action:
+    parts = draw.parts()
+    machines = (CONTROL_PLANE_MACHINE,) if parts[0] in CONTROL_PLANE else parts
+    step = draw.between(1.0, LONGEST_STEP_SECONDS)
+    is_forward = draw.happens(0.5)
+    fault = ClockStep(
+        machines=machines,
+        forward=step if is_forward else None,
+        back=None if is_forward else step,
+        lasting=draw.lasting(),
+    )
+    return Action(step_clocks=fault)
+
+
 KINDS: dict[str, Callable[[Draw], Action]] = {
     "crash": lambda draw: Action(crash=OnNodes(nodes=draw.nodes(), lasting=draw.lasting())),
     "stopKubelets": lambda draw: Action(stop_kubelets=OnNodes(nodes=draw.nodes(), lasting=draw.lasting())),
@@ -131,7 +170,9 @@ KINDS: dict[str, Callable[[Draw], Action]] = {
     "store": _store,
     "runtime": _runtime,
     "endContainers": lambda draw: Action(end_containers=EndContainers(share=draw.share())),
+    "stepClocks": _clocks,
     "compact": lambda draw: Action(compact=Compaction(keep=draw.below(20))),
+    "servers": _servers,
 }
 """The faults that can be drawn, by the name of the action."""
 
@@ -144,7 +185,9 @@ def drawn(scenario: Scenario, seed: int) -> Scenario:
     source = generator(seed)
     actions = [definite for action in scenario.actions for definite in _definite(action, source)]
     if scenario.faults is not None:
-        actions += drawn_faults(scenario.faults, node_names(scenario), seed)
+        actions += drawn_faults(
+            scenario.faults, node_names(scenario), seed, [each.name for each in scenario.servers]
+        )
     return replace(scenario, actions=tuple(actions), faults=None, seed=seed)
 
 
@@ -161,11 +204,14 @@ def _definite(action: Action, source: Generator) -> tuple[Action, ...]:
     )
 
 
-def drawn_faults(faults: RandomFaults, nodes: Sequence[str], seed: int) -> tuple[Action, ...]:
-    """Return the faults of a seed in the order of their moments."""
+def drawn_faults(
+    faults: RandomFaults, nodes: Sequence[str], seed: int, servers: Sequence[str] = ()
+) -> tuple[Action, ...]:
+    """Return the faults of a seed in the order of their moments. Without servers none of theirs is drawn."""
     source = generator(seed)
-    draw = Draw(source, nodes, min(faults.lasting, max(faults.before - faults.after, 0.0)))
-    kinds = tuple(KINDS) if faults.kinds is None else faults.kinds
+    draw = Draw(source, nodes, min(faults.lasting, max(faults.before - faults.after, 0.0)), servers)
+    possible = tuple(kind for kind in KINDS if servers or kind != "servers")
+    kinds = possible if faults.kinds is None else faults.kinds
     latest = max(faults.before - faults.lasting, faults.after)
     found = []
     for _ in range(1 + draw.below(faults.count)):

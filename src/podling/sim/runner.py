@@ -20,6 +20,7 @@ from podling.machinery.durations import go_duration
 from podling.machinery.network_ranges import Network
 from podling.runtime.sim import Scenario as Scripts
 from podling.sim import loop
+from podling.sim.added_kinds import extensions_named
 from podling.sim.assertions import AssertionWatch, Result
 from podling.sim.checkers.base import Violation
 from podling.sim.event_log import Sink
@@ -30,6 +31,7 @@ from podling.sim.random_faults import drawn
 from podling.sim.scenario import Scenario
 from podling.sim.scenario_tasks import ScenarioTasks
 from podling.sim.schedule import ActionRecord, Schedule
+from podling.sim.servers.scripted_handler import ScriptedHandler
 from podling.sim.simulated_cluster import ClusterSettings, SimulatedCluster
 from podling.sim.simulated_machine import SimulatedMachine
 from podling.sim.statistics import Statistics
@@ -85,9 +87,11 @@ class Run:
         self.scenario = scenario = drawn(scenario, seed)
         self.seed = seed
         self._progress = progress
-        self.observation = Observation(scenario, clock.now(), self, sink)
+        self.observation = Observation(scenario, clock.steady_now(), self, sink)
         store = FaultyStore(self._written)
         self.cluster = SimulatedCluster(self._settings(), store)
+        for server in scenario.servers:
+            self.cluster.servers.serve(server.name, ScriptedHandler(server))
         self.cluster.observe_deliveries = self.observation.delivery
         self.cluster.observe_requests(self.observation)
         self._tasks = ScenarioTasks(self.observation.fail)
@@ -109,7 +113,7 @@ class Run:
         return self._faults.quiet_since()
 
     def now(self) -> datetime:
-        return clock.now()
+        return clock.steady_now()
 
     async def execute(self) -> Outcome:
         """Run to the end, or until cancelled, which gives the outcome so far."""
@@ -136,7 +140,7 @@ class Run:
             for settings in settings_of(group):
                 await self.cluster.add_node(settings)
         await self.cluster.nodes_ready()
-        self.observation.begins_at(clock.now() + timedelta(seconds=START_SECONDS))
+        self.observation.begins_at(clock.steady_now() + timedelta(seconds=START_SECONDS))
         await clock.sleep(START_SECONDS)
 
     def _start_tasks(self) -> None:
@@ -184,11 +188,15 @@ class Run:
         if within is None:
             return ()
         name = f"everything settles within {go_duration(within)} of the last action or fault"
-        since = self._faults.quiet_since()
-        quiet = None if since is None else (since - self.observation.begin).total_seconds()
-        if quiet is None or seconds < max(quiet, self._schedule.last) + within:
-            return (Result(name, False, seconds, "the run ended before that time"),)
         wrong = self.observation.convergence.problems()
+        since = self._faults.quiet_since()
+        if since is None:
+            lasting = ", ".join(dict.fromkeys(self._faults.active))
+            text = "\n".join((f"faults last to the end: {lasting}", *wrong))
+            return (Result(name, False, seconds, text),)
+        quiet = (since - self.observation.begin).total_seconds()
+        if seconds < max(quiet, self._schedule.last) + within:
+            return (Result(name, False, seconds, "the run ended before that time", is_decided=False),)
         return (Result(name, not wrong, seconds, "\n".join(wrong) or "settled"),)
 
     async def _tick(self) -> None:
@@ -201,7 +209,7 @@ class Run:
     async def _sample(self) -> None:
         period = max(1.0, self.scenario.until / SAMPLES_MAX)
         while True:
-            self.statistics.sample(clock.now())
+            self.statistics.sample(clock.steady_now())
             await clock.sleep(period)
 
     async def _look_at_moments(self, watch: AssertionWatch) -> None:
@@ -223,7 +231,11 @@ class Run:
                 node, scripts, behaviours, self.observation.container, pod_cidr=str(block)
             )
 
-        return ClusterSettings(options=self.scenario.controllers, make_machine=make)
+        return ClusterSettings(
+            options=self.scenario.controllers,
+            make_machine=make,
+            extensions=extensions_named(self.scenario.extensions),
+        )
 
 
 def run_scenario(

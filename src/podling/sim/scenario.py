@@ -16,6 +16,7 @@ from podling.controllers.options import ControllerOptions
 from podling.runtime.sim import ContainerScript, ImageScript, PodScript
 from podling.sim.scenario_actions import Action
 from podling.sim.scenario_parts import Condition, Duration, Labels, ManifestSource, NodeGroup, Part
+from podling.sim.servers.server_scripts import Server
 
 
 class Behaviour(Part, frozen=True, kw_only=True):
@@ -85,9 +86,13 @@ class Scenario(Part, frozen=True, kw_only=True):
     seed: int = 0
     until: Duration
     nodes: tuple[NodeGroup, ...]
+    extensions: tuple[str, ...] = field(default=(), name="with")
+    """The extensions of the cluster, as ``podling up --with`` takes them."""
     manifests: tuple[ManifestSource, ...] = ()
     behaviours: tuple[Behaviour, ...] = ()
     images: Mapping[str, ImageScript] = field(default_factory=dict)
+    servers: tuple[Server, ...] = ()
+    """The webhooks and aggregated APIs that the API server calls."""
     actions: tuple[Action, ...] = ()
     faults: RandomFaults | None = None
     assertions: tuple[Assertion, ...] = ()

@@ -140,6 +140,20 @@ class BadRuntime(Part, frozen=True, kw_only=True):
     lasting: Duration | None = field(default=None, name="for")
 
 
+class BadServers(Part, frozen=True, kw_only=True):
+    """Answers of webhooks and aggregated APIs that are slow, failures, or never come.
+
+    ``server`` is a pattern of their Services, ``namespace/name``, and URLs. ``code``: the HTTP status of the
+    answers; 0: the connection breaks. With neither ``seconds`` nor ``code`` no answer comes.
+    """
+
+    server: str = "*"
+    seconds: Duration | None = None
+    code: int | None = None
+    share: Share = 1.0
+    lasting: Duration | None = field(default=None, name="for")
+
+
 class Compaction(Part, frozen=True, kw_only=True):
     """The store forgets its history but for the last writes: older watches have to list again."""
 
@@ -147,9 +161,26 @@ class Compaction(Part, frozen=True, kw_only=True):
 
 
 class Outage(Part, frozen=True, kw_only=True):
-    """The time that a part of the control plane is away."""
+    """A part of the control plane is away. ``lasting``: for this time; absent: for good."""
 
-    lasting: Duration = field(default_factory=partial(Duration, 0), name="for")
+    lasting: Duration | None = field(default=None, name="for")
+
+
+CONTROL_PLANE_MACHINE = "control-plane"
+"""The machine of the API server, the scheduler and the controllers."""
+
+
+class ClockStep(Part, frozen=True, kw_only=True):
+    """Wall clocks are set forward or back: exactly one of both. ``lasting``: until they are set right again.
+
+    ``machines`` are patterns of ``control-plane``, the machine of the API server, the scheduler and the
+    controllers, and of ``node/<name>``.
+    """
+
+    machines: tuple[str, ...]
+    forward: Duration | None = None
+    back: Duration | None = None
+    lasting: Duration | None = field(default=None, name="for")
 
 
 class Action(Part, frozen=True, kw_only=True):
@@ -190,10 +221,12 @@ class Action(Part, frozen=True, kw_only=True):
     requests: BadRequests | None = None
     store: BadStore | None = None
     runtime: BadRuntime | None = None
+    servers: BadServers | None = None
     memory_pressure: Pressure | None = None
     disk_pressure: Pressure | None = None
     end_containers: EndContainers | None = None
     compact: Compaction | None = None
+    step_clocks: ClockStep | None = None
 
 
 MOMENT_FIELDS = frozenset(("name", "at", "when", "within", "every", "times", "jitter"))

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import difflib
 import re
-from collections.abc import Mapping, Sequence
+import types
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args, get_origin
 
 import msgspec
 import yaml
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from podling.sim.scenario import Scenario
-from podling.sim.scenario_parts import Duration, duration_from
-from podling.sim.scenario_validation import Finding, problems_of
-from podling.sim.scenario_validation import Path as FieldPath
+from podling.sim.scenario_parts import Duration, Finding, duration_from
+from podling.sim.scenario_parts import Path as FieldPath
+from podling.sim.scenario_validation import problems_of
 
 DEPTH_MAX = 100
 SIZE_MAX = 16 * 1024 * 1024
@@ -97,16 +99,18 @@ def _scalar(node: yaml.Node) -> Any:
         loader.dispose()
 
 
-def read_scenario(text: str, name: str, folder: Path) -> Scenario:
+def read_scenario(text: str, name: str, folder: Path, extensions: Sequence[str] = ()) -> Scenario:
     """Return the scenario in a file's text. Raises ``ScenarioUnusable`` with every problem found.
 
-    ``folder`` is where the files that it names are.
+    ``folder`` is where the files that it names are. ``extensions`` are enabled beside those of the file.
     """
     source = ScenarioText(text, name)
     try:
         scenario = msgspec.convert(source.content, Scenario, strict=True, dec_hook=_decode)
     except msgspec.ValidationError as error:
         raise ScenarioUnusable(source.problem(*_located(error))) from None
+    enabled = dict.fromkeys((*scenario.extensions, *extensions))
+    scenario = structs.replace(scenario, extensions=tuple(enabled))
     problems: Sequence[Finding] = problems_of(scenario, folder)
     if problems:
         raise ScenarioUnusable("\n".join(source.problem(each.path, each.text) for each in problems))
@@ -140,4 +144,36 @@ def _located(error: msgspec.ValidationError) -> tuple[FieldPath, str]:
     unknown = _UNKNOWN.search(problem)
     if unknown is not None:
         path = (*path, unknown[1])
+        problem += _suggestion(unknown[1], Scenario, path[:-1])
     return path, problem
+
+
+def _suggestion(name: str, kind: Any, path: FieldPath) -> str:
+    """Return the fields that the author of an unknown one may have meant, as text after the problem."""
+    kinds = [kind]
+    for step in path:
+        kinds = [inner for each in kinds for inner in _inside(each, step)]
+    fields = [field for each in kinds for field in _fields(each)]
+    like = difflib.get_close_matches(name, fields, n=1)
+    if like:
+        return f"; did you mean `{like[0]}`?"
+    return f"; there are {', '.join(fields)}" if fields else ""
+
+
+def _inside(kind: Any, step: str | int) -> Iterator[Any]:
+    """Yield the types of a field or an item of a type."""
+    if isinstance(kind, types.UnionType):
+        for each in get_args(kind):
+            yield from _inside(each, step)
+    elif isinstance(step, int) or get_origin(kind) is not None:
+        yield from (each for each in get_args(kind)[-2:] if each is not Ellipsis)
+    elif isinstance(kind, type) and issubclass(kind, Struct):
+        yield from (each.type for each in structs.fields(kind) if each.encode_name == step)
+
+
+def _fields(kind: Any) -> Iterator[str]:
+    if isinstance(kind, types.UnionType):
+        for each in get_args(kind):
+            yield from _fields(each)
+    elif isinstance(kind, type) and issubclass(kind, Struct):
+        yield from (each.encode_name for each in structs.fields(kind))

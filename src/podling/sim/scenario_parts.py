@@ -33,6 +33,17 @@ class Part(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unk
     """Base of all parts of a scenario."""
 
 
+Path = tuple[str | int, ...]
+"""The place of a field in a file, by its own names."""
+
+
+class Finding(msgspec.Struct, frozen=True):
+    """A problem and the path of the field that has it."""
+
+    path: Path
+    text: str
+
+
 Labels = Mapping[str, str]
 Count = Annotated[int, Meta(ge=0)]
 Share = Annotated[float, Meta(gt=0, le=1)]

@@ -3,51 +3,56 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from fnmatch import fnmatchcase
 from itertools import chain
 from pathlib import Path as FilePath
 
-from msgspec import Struct, structs
+from msgspec import structs
 
+from podling.extensions.loading import UnknownExtension
 from podling.machinery import quantity
 from podling.machinery.names import dns_subdomain_errors
 from podling.machinery.selectors import parse_label_selector
+from podling.sim.added_kinds import Entries, extensions_named, target_kind
 from podling.sim.checkers.registry import CHECKERS
-from podling.sim.conditions import condition_problem, resource_named
+from podling.sim.conditions import condition_problem
 from podling.sim.manifests import ManifestProblem, manifests_of
 from podling.sim.random_faults import KINDS
 from podling.sim.scenario import Assertion, Scenario
-from podling.sim.scenario_actions import VERBS, Action, Pressure, Target
-from podling.sim.scenario_parts import Condition, ManifestSource, NodeGroup
+from podling.sim.scenario_actions import VERBS, Action, BadServers, ClockStep, Pressure, Target
+from podling.sim.scenario_parts import Condition, Finding, ManifestSource, NodeGroup, Path
+from podling.sim.servers.server_validation import called_servers, server_problems
 from podling.sim.simulated_cluster import NODES_MAX
+from podling.sim.size_estimate import OBJECTS_MAX, PODS_MAX, gigabytes, size_of
 
-Path = tuple[str | int, ...]
-PODS_MAX = 100_000
-"""More pods than a machine's memory is likely to hold: about 60 kB each."""
-BYTES_PER_POD = 60_000
-CALLED = ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration", "APIService")
-"""Kinds whose objects make the API server call other servers."""
 TIMES = ("always", "never", "eventually", "at_the_end")
-
-
-class Finding(Struct, frozen=True):
-    """A problem and the path of the field that has it, in the file's own names."""
-
-    path: Path
-    text: str
 
 
 def problems_of(scenario: Scenario, folder: FilePath) -> Sequence[Finding]:
     """Return every problem, in the order of the file. ``folder``: where the files that it names are."""
+    unknown = tuple(_extension_problems(scenario))
+    if unknown:
+        return unknown  # further problems would follow from these
     found = chain(
         _node_problems(scenario),
         _manifest_problems(scenario, folder),
+        _size_problems(scenario, folder),
+        server_problems(scenario.servers),
         chain.from_iterable(
-            _action_problems(each, number, folder) for number, each in enumerate(scenario.actions)
+            _action_problems(each, number, folder, scenario) for number, each in enumerate(scenario.actions)
         ),
         _assertion_problems(scenario),
         _other_problems(scenario),
     )
     return tuple(found)
+
+
+def _extension_problems(scenario: Scenario) -> Iterator[Finding]:
+    for number, entry in enumerate(scenario.extensions):
+        try:
+            extensions_named((entry,))
+        except UnknownExtension as error:
+            yield Finding(("with", number), str(error))
 
 
 def _node_problems(scenario: Scenario) -> Iterator[Finding]:
@@ -90,52 +95,42 @@ def _quantity_problem(text: str) -> str:
 
 
 def _manifest_problems(scenario: Scenario, folder: FilePath) -> Iterator[Finding]:
-    pods = 0
     for number, source in enumerate(scenario.manifests):
-        path: Path = ("manifests", number)
-        yield from _source_problems(source, path, folder)
-        pods += _pods_of(source, folder)
-    if pods > PODS_MAX:
-        size = pods * BYTES_PER_POD / 1e9
-        text = f"{pods} pods are too many: they would need about {size:.0f} GB; the limit is {PODS_MAX}"
-        yield Finding(("manifests",), text)
+        yield from _source_problems(source, ("manifests", number), folder, scenario)
 
 
-def _source_problems(source: ManifestSource, path: Path, folder: FilePath) -> Iterator[Finding]:
+def _size_problems(scenario: Scenario, folder: FilePath) -> Iterator[Finding]:
+    """Yield the place that makes more pods, or objects, than the limit."""
+    size = size_of(scenario, folder)
+    for what, number, limit in (("pods", size.pods, PODS_MAX), ("objects", size.objects, OBJECTS_MAX)):
+        if number > limit:
+            text = (
+                f"{number} {what} are too many: they would need about {gigabytes(size)}; the limit is {limit}"
+            )
+            yield Finding(size.largest, text)
+
+
+def _source_problems(
+    source: ManifestSource, path: Path, folder: FilePath, scenario: Scenario
+) -> Iterator[Finding]:
     if bool(source.file) == bool(source.objects):
         yield Finding(path, "either file or objects must be given")
         return
     try:
-        found = manifests_of(structs.replace(source, copies=1), folder)
+        found = manifests_of(structs.replace(source, copies=1), folder, scenario.extensions)
     except ManifestProblem as problem:
         where = (*path, "file") if source.file else (*path, "objects", problem.number)
         yield Finding(where, str(problem))
         return
     for number, each in enumerate(found):
-        if each.resource.kind in CALLED:
-            where = (*path, "file") if source.file else (*path, "objects", number)
-            yield Finding(where, f"{each.resource.kind}: a simulated cluster has no network to call servers")
+        for name in called_servers(each.obj):
+            if not any(server.serves(name) for server in scenario.servers):
+                where = (*path, "file") if source.file else (*path, "objects", number)
+                text = f"{each.resource.kind}: servers has none for {name}, and there is no network"
+                yield Finding(where, text)
 
 
-def _pods_of(source: ManifestSource, folder: FilePath) -> int:
-    """Return the number of pods that the objects make, as far as their specs say."""
-    try:
-        found = manifests_of(structs.replace(source, copies=1), folder)
-    except ManifestProblem:
-        return 0
-    total = 0
-    for each in found:
-        spec = getattr(each.obj, "spec", None)
-        if each.resource.kind == "Pod":
-            total += 1
-        elif each.resource.kind in ("Deployment", "StatefulSet", "ReplicaSet", "ReplicationController"):
-            total += spec.replicas if spec is not None and spec.replicas is not None else 1
-        elif each.resource.kind == "Job":
-            total += (spec.parallelism if spec is not None else 1) or 1
-    return total * source.copies
-
-
-def _action_problems(action: Action, number: int, folder: FilePath) -> Iterator[Finding]:
+def _action_problems(action: Action, number: int, folder: FilePath, scenario: Scenario) -> Iterator[Finding]:
     path: Path = ("actions", number)
     verbs = [name for name in VERBS if getattr(action, name) is not None]
     if len(verbs) != 1:
@@ -153,26 +148,33 @@ def _action_problems(action: Action, number: int, folder: FilePath) -> Iterator[
     if action.every is not None and action.every < 1:
         yield Finding((*path, "every"), "an interval must be at least one second")
     verb = verbs[0]
-    yield from _verb_problems(action, verb, (*path, _camel(verb)), folder)
+    yield from _verb_problems(action, verb, (*path, _camel(verb)), folder, scenario)
 
 
-def _verb_problems(action: Action, verb: str, path: Path, folder: FilePath) -> Iterator[Finding]:
+def _verb_problems(
+    action: Action, verb: str, path: Path, folder: FilePath, scenario: Scenario
+) -> Iterator[Finding]:
     value = getattr(action, verb)
     if isinstance(value, ManifestSource):
-        yield from _source_problems(value, path, folder)
+        yield from _source_problems(value, path, folder, scenario)
+    elif isinstance(value, BadServers):
+        if not any(fnmatchcase(server.name, value.server) for server in scenario.servers):
+            yield Finding((*path, "server"), f'servers has none that fits "{value.server}"')
     elif isinstance(value, Pressure):
         if problem := _quantity_problem(value.amount):
             yield Finding((*path, "amount"), problem)
     elif isinstance(value, NodeGroup):
         yield from _group_problems(value, path)
+    elif isinstance(value, ClockStep) and (value.forward is None) == (value.back is None):
+        yield Finding(path, "either forward or back must be given")
     target = value if isinstance(value, Target) else getattr(value, "target", None)
     if isinstance(target, Target):
         inside = path if isinstance(value, Target) else (*path, "target")
-        yield from _target_problems(target, inside)
+        yield from _target_problems(target, inside, scenario.extensions)
 
 
-def _target_problems(target: Target, path: Path) -> Iterator[Finding]:
-    if resource_named(target.kind) is None:
+def _target_problems(target: Target, path: Path, entries: Entries) -> Iterator[Finding]:
+    if target_kind(entries, target.kind) is None:
         yield Finding((*path, "kind"), f'no kind is called "{target.kind}"')
     if bool(target.name) == bool(target.selector):
         yield Finding(path, "either name or selector must be given")
@@ -254,6 +256,8 @@ def _fault_problems(scenario: Scenario) -> Iterator[Finding]:
         if name not in KINDS:
             text = f'no fault is called "{name}"; there are {", ".join(KINDS)}'
             yield Finding(("faults", "kinds", number), text)
+        elif name == "servers" and not scenario.servers:
+            yield Finding(("faults", "kinds", number), "faults of servers need servers in the scenario")
     if faults.kinds is not None and not faults.kinds:
         yield Finding(("faults", "kinds"), "no kinds to draw from")
 

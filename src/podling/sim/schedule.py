@@ -52,7 +52,7 @@ class Schedule:
         self._scenario = scenario
         self._observation = observation
         self._faults = faults
-        self._workloads = WorkloadActions(cluster, folder, faults)
+        self._workloads = WorkloadActions(cluster, folder, faults, scenario.extensions)
         self._tasks = tasks
         self.records: list[ActionRecord] = []
         self.last = 0.0
@@ -120,7 +120,7 @@ class Schedule:
     def _record(self, name: str, error: str) -> None:
         self.last = self._observation.seconds
         self.records.append(ActionRecord(self.last, name, error))
-        self._observation.log.write(clock.now(), "action", name=name, error=error)
+        self._observation.log.write(clock.steady_now(), "action", name=name, error=error)
 
 
 def verb_of(action: Action) -> str:

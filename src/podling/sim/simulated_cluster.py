@@ -33,6 +33,8 @@ from podling.controllers.options import DEFAULT_OPTIONS, ControllerOptions
 from podling.controllers.other_apis import OtherApis
 from podling.controllers.registry import NAMES
 from podling.controllers.volumes.volume_folders import NoFolders
+from podling.extensions.additions import additions_from
+from podling.extensions.extension import Extension
 from podling.machinery.errors import service_unavailable
 from podling.machinery.network_ranges import DEFAULT_RANGES, Network, NetworkRanges
 from podling.machinery.resource import Resource
@@ -40,6 +42,8 @@ from podling.runtime.sim import FaultyRuntime, Scenario
 from podling.sim.connection import Connection, Observe, RequestObserver
 from podling.sim.faulty_store import FaultyStore
 from podling.sim.lease_renewals import LeaseRenewals
+from podling.sim.machine_clock import MachineClock
+from podling.sim.servers.simulated_servers import LOST, SimulatedServers
 from podling.sim.simulated_node import ROOT, NodeSettings, SimulatedNode
 from podling.store.base import Store
 from podling.store.memory import MemoryStore
@@ -67,8 +71,10 @@ class ClusterSettings(Struct, frozen=True, kw_only=True):
         options: settings of the controllers.
         shows_itself: the server serves what people look for: APIServices and flow schemas.
         scenario: scripts of containers, pods and images by pattern, for every node.
+        has_network: webhooks and aggregated APIs that are not in this process are called over HTTPS.
         make_machine: makes a node's runtime from the node's name and its block of pod addresses; None: one
             whose containers have no scripts but those in annotations.
+        extensions: add kinds, objects, admission plugins, and controllers of the cluster and of its nodes.
     """
 
     ranges: NetworkRanges = DEFAULT_RANGES
@@ -79,7 +85,9 @@ class ClusterSettings(Struct, frozen=True, kw_only=True):
     options: ControllerOptions = DEFAULT_OPTIONS
     shows_itself: bool = False
     scenario: Scenario | None = None
+    has_network: bool = False
     make_machine: MakeMachine | None = None
+    extensions: tuple[Extension, ...] = ()
 
 
 DEFAULT_SETTINGS = ClusterSettings()
@@ -94,6 +102,7 @@ class SimulatedCluster:
         nodes: the nodes by name, in the order in which they were added.
         connections: the parts' connections to the server, by the part's name: ``scheduler``,
             ``controller-manager``, ``node/<name>``.
+        servers: the webhooks and aggregated APIs in this process.
     """
 
     def __init__(self, settings: ClusterSettings, store: MemoryStore | None = None) -> None:
@@ -104,8 +113,11 @@ class SimulatedCluster:
         self.observe_deliveries: Observe | None = None
         """Receives what the watches of new connections deliver."""
         self._observe_requests: RequestObserver | None = None
+        self.servers = SimulatedServers(self._route, has_network=settings.has_network)
         self.server = self._new_server()
-        self.administration = Connection(self._registry, "administrator")
+        self.machine = MachineClock()
+        """The clock of the machine on which the API server, the scheduler and the controllers run."""
+        self.administration = Connection(self._registry, "administrator", server_machine=self.machine)
         """The connection of clients that no fault touches."""
         self.client = LocalClient(self.administration)
         self._nodes_made = 0
@@ -152,12 +164,13 @@ class SimulatedCluster:
         """Start the API server over the store; without effect while it runs."""
         if self._is_served:
             return
-        if self._was_served:
-            self.server = self._new_server()
-        await self.server.start()
-        self.server.serve_resource_metrics(self._resource_metrics)
-        if self.settings.shows_itself:
-            self.server.show_itself()
+        with self.machine.in_use():
+            if self._was_served:
+                self.server = self._new_server()
+            await self.server.start()
+            self.server.serve_resource_metrics(self._resource_metrics)
+            if self.settings.shows_itself:
+                self.server.show_itself()
         self._is_served = self._was_served = True
 
     async def stop_server(self) -> None:
@@ -186,8 +199,10 @@ class SimulatedCluster:
             settings.controllers,
             structs.replace(settings.ranges, pods=(POD_RANGE,)),
             settings.options,
+            added=[make for each in settings.extensions for make in each.controllers().values()],
         )
-        running.keep_running("control-plane", work)
+        with self.machine.in_use():
+            running.keep_running("control-plane", work)
 
     async def stop_control_plane(self) -> None:
         """Stop the scheduler and the controllers."""
@@ -217,18 +232,20 @@ class SimulatedCluster:
             if make is None
             else make(settings.name, block)
         )
-        node = SimulatedNode(settings, connection, machine, block, address, self._leases)
+        controllers = {
+            key: made for each in self.settings.extensions for key, made in each.node_controllers().items()
+        }
+        node = SimulatedNode(settings, connection, machine, block, address, self._leases, controllers)
         self.nodes[settings.name] = node
         await node.start()
         return node
 
     async def remove_node(self, name: str) -> None:
-        """Take a machine away for good: everything on it ends, and its Node object is deleted."""
+        """Take a machine away for good: everything on it ends. Its Node object stays."""
         node = self.nodes.pop(name)
         await node.crash()
         await node.runtime.close()
         del self.connections[f"node/{name}"]
-        await self.client.delete(Node, name)
 
     async def nodes_ready(self) -> None:
         """Wait until every running kubelet's node is Ready."""
@@ -238,8 +255,26 @@ class SimulatedCluster:
 
     def _new_server(self) -> ApiServer:
         settings = self.settings
-        plugins = default_plugins(settings.ranges)
-        return ApiServer(self.store, plugins, ranges=settings.ranges, signing_key=settings.signing_key)
+        added = [plugin for each in settings.extensions for plugin in each.admission_plugins()]
+        plugins = default_plugins(settings.ranges, added)
+        return ApiServer(
+            self.store,
+            plugins,
+            ranges=settings.ranges,
+            signing_key=settings.signing_key,
+            local_servers=self.servers,
+            additions=additions_from(settings.extensions),
+        )
+
+    def _route(self, address: str) -> str:
+        """Return how a connection of the API server to a pod's address and port fares: see ``Route``."""
+        host = ip_address(address.rpartition(":")[0].strip("[]"))
+        node = next((each for each in self.nodes.values() if each.has_address(host)), None)
+        if node is None or not node.has_power or node.connection.is_cut:
+            return LOST
+        if not node.runtime.is_served(str(host)):
+            return f"dial tcp {address}: connect: connection refused"
+        return ""
 
     def _registry(self) -> Registry:
         if not self._is_served:
@@ -257,7 +292,8 @@ class SimulatedCluster:
 
     def _connection(self, part: str) -> Connection:
         if part not in self.connections:
-            made = Connection(self._registry, part, self.observe_deliveries)
+            machine = MachineClock() if part.startswith("node/") else self.machine
+            made = Connection(self._registry, part, self.observe_deliveries, machine, self.machine)
             made.observe_requests = self._observe_requests
             self.connections[part] = made
         return self.connections[part]

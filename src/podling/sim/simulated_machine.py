@@ -146,7 +146,7 @@ class SimulatedMachine(FaultyRuntime):
 
     def _note(self, kind: ContainerEventType | None, container: Container) -> None:
         sandbox = self._sandboxes[container.sandbox_id]
-        self._observe(ContainerChange(clock.now(), self._node, kind, container, sandbox))
+        self._observe(ContainerChange(clock.steady_now(), self._node, kind, container, sandbox))
 
 
 def spread(script: ContainerScript, part: float) -> ContainerScript:

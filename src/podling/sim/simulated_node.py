@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
+from ipaddress import IPv4Address, IPv6Address
 from pathlib import Path
 
 from msgspec import Struct, field, structs
@@ -21,13 +22,15 @@ from podling.kubelet.config import KubeletConfig
 from podling.kubelet.deps import KubeletDeps
 from podling.kubelet.kubelet import Kubelet
 from podling.kubelet.node.machine import Machine
+from podling.kubelet.node_controllers import NodeControllerFactory
 from podling.kubelet.pods.pod_source import PodSource
 from podling.kubelet.server.machine_use import MachineMeter
 from podling.kubelet.server.server_metrics import resource_metrics_text
 from podling.kubelet.server.snapshot import take_snapshot
-from podling.machinery.errors import service_unavailable
+from podling.machinery.errors import failure, service_unavailable
 from podling.machinery.network_ranges import Network
 from podling.node.static_pods import complete_static_pod
+from podling.runtime.failures import RuntimeFailure
 from podling.runtime.sim import FaultyRuntime
 from podling.sim.connection import Connection
 from podling.sim.lease_renewals import LeaseRenewals
@@ -35,6 +38,7 @@ from podling.supervisor import Supervisor
 
 ROOT = Path("/nonexistent/podling-simulation")
 """The directory of simulated kubelets, which write no files; it does not exist."""
+NO_CONTROLLERS: Mapping[str, NodeControllerFactory] = {}
 ZONE = "topology.kubernetes.io/zone"
 
 
@@ -70,6 +74,7 @@ class SimulatedNode:
         block: the addresses of the node's pods.
         address: the node's own.
         leases: renews the node's lease while nothing is in the way.
+        node_controllers: the controllers of extensions that run beside the kubelet, by name.
     """
 
     def __init__(
@@ -80,6 +85,7 @@ class SimulatedNode:
         block: Network,
         address: str,
         leases: LeaseRenewals,
+        node_controllers: Mapping[str, NodeControllerFactory] = NO_CONTROLLERS,
     ) -> None:
         self.settings = settings
         self.name = settings.name
@@ -89,21 +95,37 @@ class SimulatedNode:
         self._block = block
         self._address = address
         self._leases = leases
+        self._node_controllers = node_controllers
         self._client = LocalClient(connection, node_user(settings.name))
         self._running: Supervisor | None = None
         self._recorder: EventRecorder | None = None
         self._kubelet: Kubelet | None = None
         self._use = MachineMeter()
+        self._has_power = True
 
     @property
     def is_running(self) -> bool:
         """Return whether the kubelet runs."""
         return self._running is not None
 
+    @property
+    def has_power(self) -> bool:
+        """Return whether the machine runs."""
+        return self._has_power
+
+    def has_address(self, address: IPv4Address | IPv6Address) -> bool:
+        """Return whether an address is the machine's or that of one of its pods."""
+        return address in self._block or str(address) == self._address
+
     async def start(self) -> None:
         """Start the kubelet; without effect while it runs."""
         if self._running is not None:
             return
+        with self.connection.machine.in_use():
+            await self._start()
+
+    async def _start(self) -> None:
+        self._has_power = True
         await self.runtime.start()
         self._running = running = Supervisor()
         self._recorder = recorder = EventRecorder(self._client, "kubelet", self.name)
@@ -117,6 +139,7 @@ class SimulatedNode:
             config,
             complete_static_pod,
             machine=self._machine(),
+            node_controllers=self._node_controllers,
             keep_lease=partial(self._leases.keep, self.connection) if config.skip_idle_rounds else None,
         )
         self._kubelet = Kubelet(deps)
@@ -143,6 +166,7 @@ class SimulatedNode:
         """Cut the machine's power: the kubelet and all containers end, and report nothing."""
         await self.stop()
         self.runtime.lose_power()
+        self._has_power = False
         self._boots += 1
 
     @property
@@ -154,8 +178,12 @@ class SimulatedNode:
         """Return the kubelet's page ``/metrics/resource``. Raises ``ApiError`` if it cannot be reached."""
         if self._kubelet is None or self.connection.is_cut:
             raise service_unavailable(f"dial tcp {self._address}:10250: i/o timeout")
-        snapshot = await take_snapshot(self._kubelet.pod_view)
-        return resource_metrics_text(snapshot, await self._use.read(self.runtime, snapshot))
+        with self.connection.machine.in_use():
+            try:
+                snapshot = await take_snapshot(self._kubelet.pod_view)
+                return resource_metrics_text(snapshot, await self._use.read(self.runtime, snapshot))
+            except RuntimeFailure as error:
+                raise failure(500, "InternalError", str(error)) from None
 
     async def _run_kubelet(self, deps: KubeletDeps) -> None:
         """Run the kubelet. After a failure replace it by a new one, like a restart of its process."""

@@ -16,11 +16,11 @@ from podling.api.core_v1 import Node, Pod
 from podling.api.meta_v1 import ObjectMeta
 from podling.api.policy_v1 import Eviction
 from podling.client.base import PatchType, Unreachable
-from podling.machinery.errors import ApiError, is_not_found
+from podling.machinery.errors import ApiError, is_not_found, unless_gone
 from podling.machinery.pods import is_mirror
 from podling.machinery.resource import Resource
 from podling.machinery.scheme import resource_of
-from podling.sim.conditions import resource_named
+from podling.sim.added_kinds import Entries, is_added, target_kind
 from podling.sim.fault_actions import FaultActions, drawn
 from podling.sim.manifests import apply, manifests_of
 from podling.sim.scenario_actions import Delete, Drain, NodeChoice, ScaleTo, SetImage, Target
@@ -47,16 +47,20 @@ class WorkloadActions:
     Args:
         folder: where the files that scenarios name are.
         faults: chooses nodes.
+        entries: the extensions of the cluster.
     """
 
-    def __init__(self, cluster: SimulatedCluster, folder: Path, faults: FaultActions) -> None:
+    def __init__(
+        self, cluster: SimulatedCluster, folder: Path, faults: FaultActions, entries: Entries = ()
+    ) -> None:
         self._cluster = cluster
         self._client = cluster.client
         self._folder = folder
         self._faults = faults
+        self._entries = entries
 
     async def apply(self, source: ManifestSource) -> None:
-        for manifest in manifests_of(source, self._folder):
+        for manifest in manifests_of(source, self._folder, self._entries):
             await persistently(partial(apply, self._client, manifest))
 
     async def delete(self, action: Delete) -> None:
@@ -84,6 +88,9 @@ class WorkloadActions:
     async def set_image(self, action: SetImage) -> None:
         for resource, name, namespace in await self._targets(action.target):
             obj = await persistently(partial(self._client.get, resource.type, name, namespace))
+            if is_added(resource):
+                await self._patch_one(resource, name, namespace, _image_patch(obj, action))
+                continue
             template = obj.spec if resource.kind == "Pod" else obj.spec.template.spec
             container = action.container or template.containers[0].name
             spec: dict[str, Any] = {"containers": [{"name": container, "image": action.image}]}
@@ -122,6 +129,8 @@ class WorkloadActions:
     async def remove_nodes(self, choice: NodeChoice) -> None:
         for node in self._faults.chosen(choice):
             await self._cluster.remove_node(node.name)
+            with unless_gone():
+                await persistently(partial(self._client.delete, Node, node.name))
 
     async def _evict_all(self, node: str) -> None:
         while True:
@@ -155,12 +164,11 @@ class WorkloadActions:
             await self._patch_one(resource, name, namespace, patch)
 
     async def _patch_one(self, resource: Resource, name: str, namespace: str | None, patch: Any) -> None:
-        await persistently(
-            lambda: self._client.patch(resource.type, name, patch, namespace, patch_type=PatchType.STRATEGIC)
-        )
+        kind = PatchType.MERGE if is_added(resource) else PatchType.STRATEGIC
+        await persistently(lambda: self._client.patch(resource.type, name, patch, namespace, patch_type=kind))
 
     async def _targets(self, target: Target) -> Sequence[tuple[Resource, str, str | None]]:
-        resource = resource_named(target.kind)
+        resource = target_kind(self._entries, target.kind)
         if resource is None:
             raise ActionFailed(f'no kind is called "{target.kind}"')
         namespace = target.namespace if resource.namespaced else None
@@ -186,6 +194,20 @@ async def persistently(request: Callable[[], Awaitable[T]]) -> T:
                 raise
         await clock.sleep(RETRY_SECONDS)
     raise AssertionError("the last attempt returns or raises")
+
+
+def _image_patch(obj: Any, action: SetImage) -> dict[str, Any]:
+    """Return the merge patch of a container's image in the pod template of an extension's kind. Pure.
+
+    Raises ``ActionFailed``.
+    """
+    try:
+        containers = obj.content["spec"]["template"]["spec"]["containers"]
+        name = action.container or containers[0]["name"]
+    except (KeyError, IndexError, TypeError):
+        raise ActionFailed(f"a {obj.kind} has no pod template") from None
+    changed = [{**each, "image": action.image} if each["name"] == name else each for each in containers]
+    return {"spec": {"template": {"spec": {"containers": changed}}}}
 
 
 def settings_of(group: NodeGroup) -> Sequence[NodeSettings]:

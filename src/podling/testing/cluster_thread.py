@@ -143,6 +143,7 @@ class ClusterThread:
             signer=keys.signer,
             signing_key=keys.signing_key,
             ranges=ranges_of(self.settings),
+            has_network=True,
             scenario=None if scripts is None else msgspec.convert(scripts, Scenario),
         )
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from podling.testing import faults, reports
+from podling.testing.app_servers import App
 from podling.testing.cluster_thread import ClusterThread
 from podling.testing.https_front import Front
 from podling.testing.manifests import Plain, Source
@@ -123,6 +124,17 @@ class Cluster(_Shared):
         where = self._namespace(namespace)
         return self._run(lambda own: own.expect(what, condition, within, where, machine_seconds))
 
+    def serve(self, name: str, app: App, *, seconds: float = 0, needs_endpoint: bool = False) -> None:
+        """Let ``app`` answer for a webhook or an aggregated API.
+
+        Args:
+            name: the Service, ``namespace/name``, or the beginning of a URL, as the configuration names it.
+            app: a function of a review's ``request``, or an ASGI application.
+            seconds: the cluster's time that an answer takes.
+            needs_endpoint: the Service must have a ready endpoint, and a running pod there.
+        """
+        self._run(lambda own: own.serve(name, app, seconds, needs_endpoint=needs_endpoint))
+
     @contextmanager
     def fault(self, kind: str, **options: Any) -> Iterator[None]:
         """Make a fault for as long as the block lasts; ``faults.begin`` lists the kinds."""
@@ -209,6 +221,17 @@ class AsyncCluster(_Shared):
         """
         where = self._namespace(namespace)
         return await self._run(lambda own: own.expect(what, condition, within, where, machine_seconds))
+
+    async def serve(self, name: str, app: App, *, seconds: float = 0, needs_endpoint: bool = False) -> None:
+        """Let ``app`` answer for a webhook or an aggregated API.
+
+        Args:
+            name: the Service, ``namespace/name``, or the beginning of a URL, as the configuration names it.
+            app: a function of a review's ``request``, or an ASGI application.
+            seconds: the cluster's time that an answer takes.
+            needs_endpoint: the Service must have a ready endpoint, and a running pod there.
+        """
+        await self._run(lambda own: own.serve(name, app, seconds, needs_endpoint=needs_endpoint))
 
     @asynccontextmanager
     async def fault(self, kind: str, **options: Any) -> AsyncIterator[None]:

@@ -9,12 +9,13 @@ from typing import Any
 from podling.machinery import errors
 from podling.machinery.errors import ApiError
 from podling.sim.connection import RequestFault
+from podling.sim.servers.simulated_servers import ServerFault
 from podling.testing.operations import Operations
 
 Mend = Callable[[Operations], Awaitable[None]]
 """Ends a fault, on the cluster's loop."""
 
-KINDS = ("api", "crash", "control-plane", "kubelet", "partition")
+KINDS = ("api", "crash", "control-plane", "kubelet", "partition", "server")
 
 
 async def begin(operations: Operations, kind: str, server: Any, options: dict[str, Any]) -> Mend:
@@ -22,12 +23,16 @@ async def begin(operations: Operations, kind: str, server: Any, options: dict[st
 
     ``crash`` and ``kubelet`` (stopped) and ``partition`` (cut off from the API server) take a ``node``;
     ``control-plane`` stops scheduler and controllers; ``api`` takes the fields of ``RequestFault`` and
-    ``code``, and decides requests over HTTPS.
+    ``code``, and decides requests over HTTPS. ``server`` is one of a webhook or an aggregated API that
+    ``serve`` has set; ``service`` names it, a pattern. It takes ``seconds``, ``code`` and ``share``; with
+    neither of the first two no answer comes.
     """
     if kind not in KINDS:
         raise ValueError(f"unknown fault {kind!r}; there are: {', '.join(KINDS)}")
     if kind == "api":
         return _api_fault(server, options)
+    if kind == "server":
+        return _server_fault(operations, options)
     if kind == "control-plane":
         _refuse(kind, options)
         await operations.cluster.stop_control_plane()
@@ -55,6 +60,20 @@ def _api_fault(server: Any, options: dict[str, Any]) -> Mend:
 
     async def mend(_: Operations) -> None:
         server.faults.remove(fault)
+
+    return mend
+
+
+def _server_fault(operations: Operations, options: dict[str, Any]) -> Mend:
+    service, seconds, code = options.pop("service", "*"), options.pop("seconds", 0), options.pop("code", None)
+    share = options.pop("share", 1.0)
+    _refuse("server", options)
+    hangs = not seconds and code is None
+    fault = ServerFault(server=service, seconds=seconds, code=code, hangs=hangs, share=share)
+    operations.cluster.servers.faults.append(fault)
+
+    async def mend(own: Operations) -> None:
+        own.cluster.servers.faults.remove(fault)
 
     return mend
 

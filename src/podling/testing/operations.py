@@ -9,8 +9,9 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Callable, Coroutine, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
+from podling import clock
 from podling.api.meta_v1 import DeleteOptions
 from podling.apiserver.http.wait_conditions import Awaited, Holds, predicate, resource_named, until_met
 from podling.client.base import PatchType
@@ -20,9 +21,12 @@ from podling.machinery.encoding import codec
 from podling.machinery.errors import ApiError
 from podling.machinery.scheme import RESOURCES, Resource
 from podling.sim.simulated_cluster import SimulatedCluster
+from podling.testing.app_servers import App, handler_of
 from podling.testing.manifests import Plain, Source, documents
 from podling.testing.settings import span_of
 from podling.winding import Winding
+
+T = TypeVar("T")
 
 MANAGER = "podling.testing"
 ESTABLISHED_SECONDS = 60.0
@@ -66,32 +70,42 @@ class Operations:
         )
         options = WriteOptions(field_manager=MANAGER, force=True, apply=True)
         patch = Patch(PatchType.APPLY, plain)
-        return _plain(await self._registry.patch(target, SYSTEM, patch, options))
+        return _plain(await _as_client(self._registry.patch(target, SYSTEM, patch, options)))
 
     async def get(self, what: str, namespace: str) -> Plain:
         """Return an object. Raises ``ApiError``."""
-        return _plain(await self._registry.get(self._target(what, namespace), SYSTEM))
+        return _plain(await _as_client(self._registry.get(self._target(what, namespace), SYSTEM)))
 
     async def list(self, kind: str, namespace: str, labels: str) -> list[Plain]:
         """Return the objects of a kind; all namespaces' where ``namespace`` is empty. Raises ``ApiError``."""
         resource = self._resource_named(kind)
         target = Target(resource, namespace if resource.namespaced else "")
-        found = await self._registry.list(target, SYSTEM, ListOptions(label_selector=labels))
+        options = ListOptions(label_selector=labels)
+        found = await _as_client(self._registry.list(target, SYSTEM, options))
         return [_plain(each) for each in found.items]
 
     async def patch(self, what: str, patch: Mapping[str, Any], namespace: str, subresource: str) -> Plain:
         """Merge ``patch`` into an object, and return it. Raises ``ApiError``."""
         target = self._target(what, namespace, subresource)
         options = WriteOptions(field_manager=MANAGER)
-        found = await self._registry.patch(target, SYSTEM, Patch(PatchType.MERGE, dict(patch)), options)
+        change = Patch(PatchType.MERGE, dict(patch))
+        found = await _as_client(self._registry.patch(target, SYSTEM, change, options))
         await self.settle()
         return _plain(found)
 
     async def delete(self, what: str, namespace: str, grace_seconds: int | None) -> None:
         """Request the deletion of an object. Raises ``ApiError``."""
         options = DeleteOptions(grace_period_seconds=grace_seconds)
-        await self._registry.delete(self._target(what, namespace), SYSTEM, options)
+        await _as_client(self._registry.delete(self._target(what, namespace), SYSTEM, options))
         await self.settle()
+
+    # Servers.
+
+    async def serve(self, name: str, app: App, seconds: float, *, needs_endpoint: bool) -> None:
+        """Let an application answer for a Service or a URL. Raises ``ValueError`` for a name of neither."""
+        if "://" not in name and name.count("/") != 1:
+            raise ValueError(f"{name!r} names no server: a Service as namespace/name, or a URL")
+        self.cluster.servers.serve(name, handler_of(app, seconds), needs_endpoint=needs_endpoint)
 
     # Time.
 
@@ -170,6 +184,16 @@ class Operations:
             raise ValueError(f"{what!r} does not name an object: TYPE/NAME, as in 'deployment/web'")
         resource = self._resource_named(kind)
         return Target(resource, namespace if resource.namespaced else "", name, subresource)
+
+
+async def _as_client(request: Coroutine[Any, Any, T]) -> T:
+    """Return the answer to a request that the test waits for: time passes if a webhook needs some."""
+    hold = clock.hold_for_client()
+    try:
+        return await request
+    finally:
+        if hold is not None:
+            hold.cancel()
 
 
 def seconds_in(days: float, hours: float, minutes: float, seconds: float) -> float:

@@ -11,8 +11,10 @@ import pytest
 
 from podling import clock
 from podling.api.admissionregistration_v1 import (
+    RuleWithOperations,
     ValidatingAdmissionPolicy,
     ValidatingAdmissionPolicyBinding,
+    ValidatingWebhookConfiguration,
 )
 from podling.api.coordination_v1 import Lease
 from podling.client.informer import Informer
@@ -22,11 +24,20 @@ from podling.machinery.errors import service_unavailable
 from podling.machinery.scheme import resource_of
 from podling.sim.connection import RequestFault
 from podling.sim.faulty_store import FaultyStore, StoreFault
+from podling.sim.lease_renewals import is_about_renewals
+from podling.sim.servers.scripted_handler import ScriptedHandler
+from podling.sim.servers.server_scripts import Server
 from podling.sim.simulated_cluster import SimulatedCluster, simulated_cluster
 from podling.sim.simulated_node import NodeSettings
 from podling.supervisor import Supervisor
 
 NAMESPACE = "kube-node-lease"
+RENEWALS = {
+    "apiGroups": ["coordination.k8s.io"],
+    "apiVersions": ["v1"],
+    "resources": ["leases"],
+    "operations": ["UPDATE"],
+}
 REQUEST_SECONDS = 10.4
 """The longest time between two renewals by requests."""
 
@@ -150,19 +161,54 @@ async def test_lease_that_others_write_is_renewed_by_a_request_first() -> None:
         assert await age(cluster) <= REQUEST_SECONDS
 
 
+@pytest.mark.parametrize(
+    ("changes", "is_meant"),
+    [
+        ({}, True),
+        ({"operations": ["CREATE"]}, False),
+        ({"operations": ["*"]}, True),
+        ({"apiGroups": [""]}, False),
+        ({"apiGroups": ["*"]}, True),
+        ({"apiVersions": ["v1beta1"]}, True),
+        ({"resources": ["pods"]}, False),
+        ({"resources": ["*"]}, True),
+        ({"resources": ["*/*"]}, True),
+        ({"scope": "Cluster"}, False),
+        ({"scope": "Namespaced"}, True),
+    ],
+)
+def test_rule_of_a_webhook_is_about_renewals(changes: dict[str, Any], is_meant: bool) -> None:
+    assert is_about_renewals(msgspec.convert({**RENEWALS, **changes}, RuleWithOperations)) == is_meant
+
+
+async def test_webhook_for_leases_refuses_renewals() -> None:
+    review = {"where": "object.metadata.name == 'node-1'", "allowed": False, "message": "no"}
+    handler = ScriptedHandler(msgspec.convert({"service": "default/hook", "reviews": [review]}, Server))
+    webhook = {
+        "name": "a.example.com",
+        "clientConfig": {"service": {"name": "hook", "namespace": "default"}},
+        "rules": [RENEWALS],
+        "sideEffects": "None",
+        "admissionReviewVersions": ["v1"],
+    }
+    plain = {"metadata": {"name": "frozen"}, "webhooks": [webhook]}
+    async with simulated_cluster(nodes=2) as cluster:
+        cluster.servers.serve("default/hook", handler, needs_endpoint=False)
+        await cluster.advance(seconds=30)
+        await cluster.client.create(msgspec.convert(plain, ValidatingWebhookConfiguration))
+        await cluster.advance(seconds=60)
+        assert await age(cluster) > 40
+        assert await age(cluster, "node-2") <= REQUEST_SECONDS
+        await cluster.client.delete(ValidatingWebhookConfiguration, "frozen")
+        await cluster.advance(seconds=15)
+        assert await age(cluster) <= REQUEST_SECONDS
+
+
 async def test_admission_policy_refuses_renewals() -> None:
-    rules = [
-        {
-            "apiGroups": ["coordination.k8s.io"],
-            "apiVersions": ["v1"],
-            "resources": ["leases"],
-            "operations": ["UPDATE"],
-        }
-    ]
     policy = {
         "metadata": {"name": "frozen"},
         "spec": {
-            "matchConstraints": {"resourceRules": rules},
+            "matchConstraints": {"resourceRules": [RENEWALS]},
             "validations": [{"expression": "object.metadata.name != 'node-1'"}],
         },
     }

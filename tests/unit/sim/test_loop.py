@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from podling import clock
-from podling.sim.loop import EPOCH, Deadlock, run
+from podling.sim.loop import EPOCH, Deadlock, Livelock, run
 
 LATER = datetime(2030, 5, 6, tzinfo=UTC)
 
@@ -68,3 +68,61 @@ def test_waiting_without_a_timer_is_a_deadlock() -> None:
 
     with pytest.raises(Deadlock, match="every task is waiting and no timer is set"):
         run(wait())
+
+
+def test_timers_of_one_moment_fire_in_the_order_of_their_making() -> None:
+    """Cancelled timers rebuild the heap of asyncio, which would change the order of equal moments."""
+    fired: list[int] = []
+
+    async def main() -> None:
+        loop = asyncio.get_running_loop()
+        timers = [loop.call_later(5, fired.append, number) for number in range(500)]
+        for number, timer in enumerate(timers):
+            if number % 4:
+                timer.cancel()
+        await clock.sleep(1)
+        loop.call_at(5.0, fired.append, 500)
+        await clock.sleep(10)
+
+    run(main())
+    assert fired == [*range(0, 500, 4), 500]
+
+
+def test_tasks_that_wake_each_other_for_ever_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("podling.sim.loop.TURNS_MAX", 1000)
+
+    async def spin() -> None:
+        while True:
+            await clock.sleep(0)
+
+    async def main() -> None:
+        asyncio.current_task().set_name("main")  # type: ignore[union-attr]
+        spinning = asyncio.create_task(spin(), name="spin")
+        await spinning
+
+    with pytest.raises(Livelock, match=r"time stands still after 1,000 turns of spin, main"):
+        run(main())
+
+
+def test_timer_that_the_clock_has_nearly_reached_fires_at_its_moment() -> None:
+    """Code that waits for a moment compares it with the clock, and must not wait for a rest for ever."""
+    moment, waits = 3.0 + 5e-10, 0
+
+    async def wait_for_the_moment() -> float:
+        nonlocal waits
+        while (rest := moment - clock.monotonic()) > 0 and waits < 10:
+            waits += 1
+            await clock.sleep(rest)
+        return clock.monotonic()
+
+    async def work_from(start: float) -> None:
+        await clock.sleep(start)
+        for _ in range(100):
+            await clock.sleep(0)
+
+    async def main() -> float:
+        found, _ = await asyncio.gather(wait_for_the_moment(), work_from(3.0))
+        return found
+
+    assert run(main()) == moment
+    assert waits == 1

@@ -35,8 +35,26 @@ def test_seed_decides_the_faults() -> None:
 def test_all_kinds_are_drawn() -> None:
     faults = scenario(FAULTY).faults
     assert faults is not None
-    found = {verb_of(each) for seed in range(100) for each in drawn_faults(faults, ("n-1", "n-2"), seed)}
+    nodes, servers = ("n-1", "n-2"), ("ops/hook",)
+    found = {verb_of(each) for seed in range(100) for each in drawn_faults(faults, nodes, seed, servers)}
     assert len(found) == len(KINDS)
+
+
+def test_faults_of_servers_name_one_that_the_scenario_has() -> None:
+    text = f"servers: [{{service: ops/hook}}, {{url: 'https://far.example/hook'}}]\n{FAULTY}"
+    found = [each.servers for seed in range(100) for each in drawn(scenario(text), seed).actions]
+    faults = [each for each in found if each is not None]
+    assert {each.server for each in faults} == {"ops/hook", "https://far.example/hook"}
+    assert {(each.seconds is None, each.code is None) for each in faults} == {
+        (False, True),
+        (True, False),
+        (True, True),
+    }
+
+
+def test_scenario_without_servers_draws_none_of_their_faults() -> None:
+    found = [each.servers for seed in range(100) for each in drawn(scenario(FAULTY), seed).actions]
+    assert set(found) == {None}
 
 
 def test_kinds_can_be_chosen() -> None:
@@ -77,6 +95,7 @@ def test_run_with_drawn_faults_is_the_run_of_what_was_drawn() -> None:
         ("{before: 20s}", "before must be later than after"),
         ("{before: 1m, kinds: [fire]}", 'no fault is called "fire"; there are crash, stopKubelets'),
         ("{before: 1m, kinds: []}", "no kinds to draw from"),
+        ("{before: 1m, kinds: [servers]}", "faults of servers need servers in the scenario"),
         ("{before: 1m, count: 0}", "Expected `int` >= 1"),
     ],
 )

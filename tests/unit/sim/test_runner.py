@@ -117,3 +117,31 @@ actions:
     first, again = played(text, seed), played(text, seed)
     assert first.digest == again.digest
     assert first.digest != played(text, seed + 2).digest
+
+
+def test_run_whose_every_part_fails_for_good_ends_and_names_what_lasts() -> None:
+    outcome = played(f"""
+until: 10m
+manifests: [{web(4)}]
+actions:
+- {{at: 10s, crash: {{}}}}
+- {{at: 11s, partition: {{parts: ["*"]}}}}
+- {{at: 12s, store: {{fails: true}}}}
+- {{at: 13s, runtime: {{}}}}
+- {{at: 14s, stopControlPlane: {{}}}}
+- {{at: 15s, stopApiServer: {{}}}}
+- {{at: 30s, scale: {{target: {{kind: Deployment, name: web}}, replicas: 2}}}}
+settlesWithin: 2m
+""")
+    assert outcome.is_complete
+    assert [each.name for each in outcome.actions if each.error] == ["7. scale"]
+    assert "connection refused" in outcome.actions[-1].error
+    assert not outcome.violations
+    (found,) = failures(outcome)
+    assert "faults last to the end: partition, store, runtime, stopControlPlane, stopApiServer" in found
+
+
+def test_action_whose_condition_never_holds_is_diagnosed() -> None:
+    outcome = played("until: 2m\nactions: [{when: {count: {kind: Pod, atLeast: 3}}, uncordon: {}}]")
+    assert outcome.is_complete
+    assert [each.error for each in outcome.actions] == ["its condition never held: 0 pods; wanted at least 3"]

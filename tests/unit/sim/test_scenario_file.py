@@ -33,7 +33,7 @@ def test_scenario_is_read_with_its_defaults() -> None:
 @pytest.mark.parametrize(
     ("more", "problem"),
     [
-        ("unknown: 1\n", "6:1: Object contains unknown field `unknown`"),
+        ("unknown: 1\n", "6:1: Object contains unknown field `unknown`; there are description, seed, until"),
         ("seed: x\n", "6:1: Expected `int`, got `str`"),
         ("until: 5m\n", '6:1: the key "until" occurs twice'),
         ("seed: [\n", "7:1: did not find expected node content"),
@@ -67,8 +67,32 @@ def test_scenario_is_read_with_its_defaults() -> None:
         ),
         (
             "manifests:\n- objects: [{apiVersion: admissionregistration.k8s.io/v1, "
-            "kind: ValidatingWebhookConfiguration, metadata: {name: a}}]\n",
-            "7:13: ValidatingWebhookConfiguration: a simulated cluster has no network to call servers",
+            "kind: ValidatingWebhookConfiguration, metadata: {name: a}, webhooks: [{name: a.b.c, "
+            "sideEffects: None, admissionReviewVersions: [v1], "
+            "clientConfig: {service: {name: h, namespace: n}}}]}]\n",
+            "7:13: ValidatingWebhookConfiguration: servers has none for n/h, and there is no network",
+        ),
+        (
+            "manifests:\n- objects: [{apiVersion: apiregistration.k8s.io/v1, kind: APIService, "
+            "metadata: {name: v1.a.b}, spec: {group: a.b, version: v1, groupPriorityMinimum: 1, "
+            "versionPriority: 1, service: {name: h, namespace: n}}}]\n",
+            "7:13: APIService: servers has none for n/h, and there is no network",
+        ),
+        ("servers:\n- {}\n", "7:3: either service or url must be given"),
+        ("servers:\n- service: hook\n", "7:3: a Service is named namespace/name"),
+        ("servers:\n- url: http://a.example.com\n", "7:3: the URL of a webhook begins with https://"),
+        ("servers:\n- {service: a/b}\n- {service: a/b}\n", "8:3: there are two servers a/b"),
+        (
+            "servers:\n- service: a/b\n  reviews: [{where: 'pod.x'}]\n",
+            "8:14: ERROR: <input>:1:1: undeclared reference to 'pod'",
+        ),
+        (
+            "servers:\n- service: a/b\n  reviews: [{allowed: false, patch: [{op: remove, path: /a}]}]\n",
+            "8:30: a refusal has no patch",
+        ),
+        (
+            "servers: [{service: a/b}]\nactions:\n- {at: 1m, servers: {server: b/*}}\n",
+            '8:22: servers has none that fits "b/*"',
         ),
         (
             "assertions:\n- name: a\n  always: {count: {kind: Pod}}\n",
@@ -118,14 +142,34 @@ def test_every_problem_is_shown() -> None:
     assert [line.split(":")[0] for line in problems(text)] == ["7", "8", "10"]
 
 
-def test_too_many_pods_are_refused_with_an_estimate() -> None:
-    objects = "[{apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {containers: [{name: a, image: a}]}}]"
-    found = problems(GOOD + f"manifests:\n- objects: {objects}\n  copies: 100001\n")
-    assert found == ["6:1: 100001 pods are too many: they would need about 6 GB; the limit is 100000"]
-
-
 def test_schema_knows_the_fields_of_the_file() -> None:
     schema = json_schema()
     scenario = schema["$defs"]["Scenario"]["properties"]
     assert {"until", "nodes", "actions", "assertions", "settlesWithin"} <= set(scenario)
     assert "setImage" in schema["$defs"]["Action"]["properties"]
+
+
+@pytest.mark.parametrize(
+    ("more", "problem"),
+    [
+        ("assertion: []\n", "6:1: Object contains unknown field `assertion`; did you mean `assertions`?"),
+        (
+            "settleswithin: 5m\n",
+            "6:1: Object contains unknown field `settleswithin`; did you mean `settlesWithin`?",
+        ),
+        (
+            "actions:\n- at: 1m\n  crashes: {}\n",
+            "8:3: Object contains unknown field `crashes`; did you mean `crash`?",
+        ),
+        (
+            "actions:\n- at: 1m\n  crash: {node: {}}\n",
+            "8:11: Object contains unknown field `node`; did you mean `nodes`?",
+        ),
+        (
+            "faults: {before: 5m, last: 3s}\n",
+            "6:22: Object contains unknown field `last`; did you mean `lasting`?",
+        ),
+    ],
+)
+def test_unknown_field_is_refused_with_the_one_that_is_like_it(more: str, problem: str) -> None:
+    assert problems(GOOD + more) == [problem]

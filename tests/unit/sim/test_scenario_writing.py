@@ -8,9 +8,8 @@ from podling.sim.random_faults import drawn
 from podling.sim.scenario_file import read_scenario
 from podling.sim.scenario_writing import scenario_text
 from tests.support.planted_bugs import FOLDER as BUGS
-from tests.support.scenarios import FOLDER, scenario, web
+from tests.support.scenarios import EXAMPLES, scenario, web
 
-EXAMPLES = sorted(path for path in FOLDER.glob("*.yaml") if path.name != "shop.yaml")
 FAULTY = sorted((BUGS / "scenarios").glob("*.yaml"))
 
 

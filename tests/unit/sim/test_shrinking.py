@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from podling.sim.scenario import Scenario
 from podling.sim.schedule import verb_of
-from podling.sim.shrinking import ended_at, objects_of, shrink, without_parts
-from tests.support.scenarios import scenario
+from podling.sim.shrinking import ended_at, fails_like, failure_of, objects_of, shrink, without_parts
+from tests.support.scenarios import played, scenario, web
 
 CONFIG_MAPS = ", ".join(
     f"{{apiVersion: v1, kind: ConfigMap, metadata: {{name: c{number}}}}}" for number in range(7)
@@ -88,3 +88,15 @@ def test_end_takes_later_actions_along() -> None:
     found = ended_at(scenario(LARGE), 150)
     assert [float(found.until), len(found.actions)] == [170, 2]
     assert float(ended_at(scenario(LARGE), 5000).until) == 600
+
+
+def test_run_too_short_to_settle_does_not_fail_like_one_that_does_not() -> None:
+    too_large = {"resources": {"requests": {"cpu": "100"}}}
+    text = f"manifests: [{web(2, container=too_large)}]\nsettlesWithin: 1m\n"
+    found = failure_of(played(f"until: 2m\n{text}"))
+    assert found is not None
+    assert found.name == "everything settles within 1m0s of the last action or fault"
+    assert fails_like(played(f"until: 2m\n{text}"), found)
+    short = played(f"until: 30s\n{text}")
+    assert not short.passed
+    assert not fails_like(short, found)

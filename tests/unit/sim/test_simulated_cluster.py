@@ -7,6 +7,7 @@ import pytest
 from podling.api.core_v1 import Node
 from podling.client.base import Unreachable
 from podling.sim import loop
+from podling.sim.conditions import is_conditioned
 from podling.sim.simulated_cluster import simulated_cluster
 from podling.sim.simulated_node import NodeSettings
 from tests.support.simulated import deployment, is_ready, phases, pods
@@ -51,12 +52,15 @@ async def test_control_plane_goes_on_where_it_stopped() -> None:
         assert await phases(cluster) == ["Running"] * 3
 
 
-async def test_removed_node_is_gone() -> None:
+async def test_removed_machine_leaves_its_node_object() -> None:
     async with simulated_cluster(nodes=2) as cluster:
         await cluster.remove_node("node-1")
         await cluster.advance(minutes=2)
-        names = [node.metadata.name for node in (await cluster.client.list(Node)).items]
-        assert names == ["node-2"]
+        nodes = (await cluster.client.list(Node)).items
+        assert [(node.metadata.name, is_conditioned(node, "Ready")) for node in nodes] == [
+            ("node-1", False),
+            ("node-2", True),
+        ]
 
 
 def test_same_seed_gives_the_same_names_and_another_seed_others() -> None:

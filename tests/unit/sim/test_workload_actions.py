@@ -54,6 +54,21 @@ settlesWithin: 2m
     assert outcome.passed, outcome
 
 
+def test_removed_node_goes_once_the_api_server_is_back() -> None:
+    """The machine is gone at once, and a cloud's controller tries again until the object is too."""
+    outcome = played(f"""
+nodes: [{{name: n, count: 2}}]
+manifests: [{web(2)}]
+actions:
+- {{at: 50s, stopApiServer: {{for: 30s}}}}
+- {{at: 1m, removeNodes: {{names: [n-1]}}}}
+assertions:
+- {{name: one node is left, atTheEnd: {{count: {{kind: Node, equals: 1}}}}}}
+settlesWithin: 2m
+""")
+    assert outcome.passed, outcome
+
+
 def test_zones_of_a_group_follow_one_another() -> None:
     found = settings_of(NodeGroup(name="w", count=5, zones=("a", "b")))
     assert [(each.name, each.zone) for each in found] == [

@@ -8,6 +8,7 @@ from typing import Protocol
 
 from msgspec import Struct
 
+from podling.api.core_v1 import Pod
 from podling.runtime.base import Container, ContainerEventType, Sandbox
 from podling.sim.changes import Change
 from podling.sim.connection import Request, WatchId
@@ -31,6 +32,23 @@ class ContainerChange(Struct, frozen=True):
     type: ContainerEventType | None
     container: Container
     sandbox: Sandbox
+
+
+class Deletion(Struct, frozen=True):
+    """A pod that is being deleted. ``since`` is the true time: the API server's clock may be wrong."""
+
+    key: str
+    pod: Pod
+    since: datetime
+
+    @property
+    def grace_seconds(self) -> int:
+        return self.pod.metadata.deletion_grace_period_seconds or 0
+
+    @property
+    def due(self) -> datetime:
+        """The end of the grace period, which counts from the first deletion also if it was shortened."""
+        return self.since + timedelta(seconds=self.grace_seconds)
 
 
 class Delivery(Struct, frozen=True):

@@ -5,15 +5,15 @@ It holds where the node works and can be reached: only times without faults coun
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import timedelta
 
-from podling.api.core_v1 import Node, Pod
+from podling.api.core_v1 import Pod
 from podling.sim.changes import Change
-from podling.sim.checkers.base import Checker, Report, Surroundings
-from podling.sim.conditions import is_conditioned
+from podling.sim.checkers.base import Checker, Deletion, Report, Surroundings
+from podling.sim.checkers.ready_nodes import RECOVERY_SECONDS, ReadyNodes
 
-QUIET_SECONDS = 240.0
-"""A call of the runtime that hung during a fault ends two minutes later."""
+QUIET_SECONDS = RECOVERY_SECONDS + 90.0
+"""Beside the grace period: the deadline of a call that stops a container is longer by it."""
 SLACK_SECONDS = 90.0
 """Beyond the grace: kills, removals, retries of writes after a fault, and the object's own deletion."""
 
@@ -25,40 +25,31 @@ class DeletionInTime(Checker):
 
     def __init__(self, surroundings: Surroundings, report: Report) -> None:
         super().__init__(surroundings, report)
-        self._due: dict[str, tuple[datetime, str, str]] = {}
-        """When, on which node and under which name a pod must be gone, by UID."""
-        self._ready: dict[str, datetime] = {}
-        """Since when nodes are Ready."""
+        self._deleting: dict[str, Deletion] = {}
+        """By UID."""
+        self._nodes = ReadyNodes()
 
     def change(self, change: Change) -> None:
-        if change.resource.kind == "Node":
-            self._note_node(change)
-        elif change.resource.kind == "Pod":
-            self._note_pod(change)
-
-    def _note_node(self, change: Change) -> None:
-        node: Node | None = change.new
-        if node is None or not is_conditioned(node, "Ready"):
-            self._ready.pop(change.name, None)
-        else:
-            self._ready.setdefault(change.name, change.at)
-
-    def _note_pod(self, change: Change) -> None:
+        self._nodes.note(change)
+        if change.resource.kind != "Pod":
+            return
         pod: Pod = change.last
         uid = pod.metadata.uid or ""
-        deletion = pod.metadata.deletion_timestamp
-        if change.new is None or deletion is None or pod.metadata.finalizers or not pod.spec.node_name:
-            self._due.pop(uid, None)
+        if change.new is None or pod.metadata.deletion_timestamp is None:
+            self._deleting.pop(uid, None)
         else:
-            self._due[uid] = (deletion, pod.spec.node_name, change.key)
+            since = self._deleting[uid].since if uid in self._deleting else change.at
+            self._deleting[uid] = Deletion(change.key, pod, since)
 
     def tick(self) -> None:
-        if not self.has_been_quiet_for(QUIET_SECONDS):
-            return
         now = self.surroundings.now()
         slack = timedelta(seconds=SLACK_SECONDS)
-        for uid, (due, node, key) in list(self._due.items()):
-            ready = self._ready.get(node)
-            if ready is not None and now - max(due, ready) > slack:
-                self.report(f"{key} on {node} should have been gone at {due:%H:%M:%S}, and is still there")
-                del self._due[uid]
+        for uid, each in list(self._deleting.items()):
+            node = each.pod.spec.node_name or ""
+            ready = self._nodes.since(node)
+            if ready is None or each.pod.metadata.finalizers or now - max(each.due, ready) <= slack:
+                continue
+            if self.has_been_quiet_for(QUIET_SECONDS + each.grace_seconds):
+                text = f"should have been gone at {each.due:%H:%M:%S}, and is still there"
+                self.report(f"{each.key} on {node} {text}")
+                del self._deleting[uid]

@@ -8,8 +8,7 @@ from podling.api.core_v1 import Pod
 from podling.runtime.base import ContainerEventType
 from podling.sim.changes import Change
 from podling.sim.checkers.base import Checker, ContainerChange, Report, Surroundings, names
-
-QUIET_SECONDS = 120.0
+from podling.sim.checkers.ready_nodes import RECOVERY_SECONDS, ReadyNodes
 
 
 class ForgottenContainers(Checker):
@@ -19,11 +18,13 @@ class ForgottenContainers(Checker):
 
     def __init__(self, surroundings: Surroundings, report: Report) -> None:
         super().__init__(surroundings, report)
-        self._running: dict[str, dict[str, str]] = {}
-        """Texts of running containers by pod UID and container ID."""
+        self._running: dict[str, dict[str, tuple[str, str]]] = {}
+        """Names and nodes of running containers by pod UID and container ID."""
+        self._nodes = ReadyNodes()
         self._gone: dict[str, datetime] = {}
 
     def change(self, change: Change) -> None:
+        self._nodes.note(change)
         if change.resource.kind == "Pod" and change.new is None:
             pod: Pod = change.last
             self._gone[pod.metadata.uid or ""] = change.at
@@ -32,19 +33,25 @@ class ForgottenContainers(Checker):
         sandbox, container = change.sandbox, change.container
         running = self._running.setdefault(sandbox.pod_uid, {})
         if change.type is ContainerEventType.STARTED:
-            text = f"{container.name} of {sandbox.pod_namespace}/{sandbox.pod_name} on {change.node}"
-            running[container.id] = text
+            name = f"{container.name} of {sandbox.pod_namespace}/{sandbox.pod_name}"
+            running[container.id] = name, change.node
         elif change.type in (ContainerEventType.EXITED, None):
             running.pop(container.id, None)
 
     def tick(self) -> None:
-        if not self.has_been_quiet_for(QUIET_SECONDS):
+        if not self.has_been_quiet_for(RECOVERY_SECONDS):
             return
-        latest = self.surroundings.now() - timedelta(seconds=QUIET_SECONDS)
+        latest = self.surroundings.now() - timedelta(seconds=RECOVERY_SECONDS)
         for uid, moment in list(self._gone.items()):
             if moment > latest:
                 continue
-            del self._gone[uid]
-            if left := self._running.get(uid):
-                text = f"still runs; its pod went at {moment:%H:%M:%S}"
-                self.report(f"{names(sorted(left.values()))} {text}")
+            left = self._running.get(uid, {}).values()
+            if not left:
+                del self._gone[uid]
+                continue
+            ready = [self._nodes.since(node) for _, node in left]
+            late = [each for each, since in zip(left, ready, strict=True) if since and since <= latest]
+            if late:
+                del self._gone[uid]
+                texts = sorted(f"{name} on {node}" for name, node in late)
+                self.report(f"{names(texts)} still runs; its pod went at {moment:%H:%M:%S}")

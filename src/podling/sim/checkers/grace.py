@@ -11,12 +11,12 @@ from datetime import timedelta
 from podling.api.core_v1 import Container, Pod
 from podling.runtime.base import ContainerEventType
 from podling.sim.changes import Change
-from podling.sim.checkers.base import Checker, ContainerChange, Report, Surroundings
+from podling.sim.checkers.base import Checker, ContainerChange, Deletion, Report, Surroundings
+from podling.sim.checkers.ready_nodes import RECOVERY_SECONDS, ReadyNodes
 
 KILLED = 137
 LATE_SECONDS = 12.0
 """After the end of the grace period: the runtime's two seconds at least, and the time between two looks."""
-QUIET_SECONDS = 120.0
 
 
 class Grace(Checker):
@@ -26,19 +26,23 @@ class Grace(Checker):
 
     def __init__(self, surroundings: Surroundings, report: Report) -> None:
         super().__init__(surroundings, report)
-        self._deleting: dict[str, tuple[str, Pod]] = {}
-        """Key and object by UID."""
+        self._deleting: dict[str, Deletion] = {}
+        """By UID."""
+        self._nodes = ReadyNodes()
         self._running: dict[str, dict[str, str]] = {}
         """The names of running containers by pod UID and container ID."""
 
     def change(self, change: Change) -> None:
+        self._nodes.note(change)
         if change.resource.kind != "Pod":
             return
         pod: Pod = change.last
+        uid = pod.metadata.uid or ""
         if change.new is None or pod.metadata.deletion_timestamp is None:
-            self._deleting.pop(pod.metadata.uid or "", None)
+            self._deleting.pop(uid, None)
         else:
-            self._deleting[pod.metadata.uid or ""] = change.key, pod
+            since = self._deleting[uid].since if uid in self._deleting else change.at
+            self._deleting[uid] = Deletion(change.key, pod, since)
 
     def container(self, change: ContainerChange) -> None:
         uid, container = change.sandbox.pod_uid, change.container
@@ -51,28 +55,27 @@ class Grace(Checker):
                 self._check_early(change)
 
     def tick(self) -> None:
-        for uid, (key, pod) in list(self._deleting.items()):
+        late = self.surroundings.now() - timedelta(seconds=LATE_SECONDS)
+        for uid, each in list(self._deleting.items()):
             running = sorted(self._running.get(uid, {}).values())
-            due = pod.metadata.deletion_timestamp
-            if not running or due is None or not self._is_quiet(pod):
+            ready = self._nodes.since(each.pod.spec.node_name or "")
+            if not running or ready is None or max(each.due, ready) >= late or not self._is_quiet(each):
                 continue
-            if self.surroundings.now() - due > timedelta(seconds=LATE_SECONDS):
-                self.report(f"{', '.join(running)} of {key} should have ended at {due:%H:%M:%S}")
-                del self._deleting[uid]
+            self.report(f"{', '.join(running)} of {each.key} should have ended at {each.due:%H:%M:%S}")
+            del self._deleting[uid]
 
     def _check_early(self, change: ContainerChange) -> None:
-        key, pod = self._deleting[change.sandbox.pod_uid]
-        due, name = pod.metadata.deletion_timestamp, change.container.name
-        spec = next((each for each in pod.spec.containers if each.name == name), None)
-        if spec is None or due is None or _has_own_grace(pod, spec) or not self._is_quiet(pod):
+        found, name = self._deleting[change.sandbox.pod_uid], change.container.name
+        spec = next((each for each in found.pod.spec.containers if each.name == name), None)
+        if spec is None or _has_own_grace(found.pod, spec) or not self._is_quiet(found):
             return
-        if change.at < due - timedelta(seconds=1):
-            self.report(
-                f"{name} of {key} was killed at {change.at:%H:%M:%S}; its grace ends at {due:%H:%M:%S}"
-            )
+        if change.at < found.due - timedelta(seconds=1):
+            text = f"was killed at {change.at:%H:%M:%S}; its grace ends at {found.due:%H:%M:%S}"
+            self.report(f"{name} of {found.key} {text}")
 
-    def _is_quiet(self, pod: Pod) -> bool:
-        return self.has_been_quiet_for(QUIET_SECONDS + (pod.metadata.deletion_grace_period_seconds or 0))
+    def _is_quiet(self, deletion: Deletion) -> bool:
+        """Return whether no fault is at work still. The deadline of a stop is longer by the grace period."""
+        return self.has_been_quiet_for(RECOVERY_SECONDS + deletion.grace_seconds)
 
 
 def _has_own_grace(pod: Pod, container: Container) -> bool:

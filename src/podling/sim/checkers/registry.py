@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from podling.sim.checkers.allocatable import Allocatable
+from podling.sim.checkers.background_tasks import BackgroundTasks
 from podling.sim.checkers.base import Checker
 from podling.sim.checkers.bound_once import BoundOnce
 from podling.sim.checkers.budgets import Budgets
@@ -49,5 +50,6 @@ _ALL: tuple[type[Checker], ...] = (
     OneIdentity,
     ForgottenContainers,
     Endpoints,
+    BackgroundTasks,
 )
 CHECKERS = {each.name: each for each in _ALL}

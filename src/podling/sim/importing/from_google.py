@@ -3,9 +3,10 @@
 2011, ``machine_events``: time, machine, event, platform, CPUs, memory. ``task_events``: time, missing, job,
 task index, machine, event, user, scheduling class, priority, CPU request, memory request, disk request,
 constraint. 2019, ``machine_events``: ``time``, ``machine_id``, ``type``, ``capacity``. ``instance_events``:
-``time``, ``type``, ``collection_id``, ``instance_index``, ``resource_request``. Times are microseconds;
-amounts are parts of the largest machine. Source: the documents "clusterdata-2011" and "clusterdata-2019" of
-the published traces. Pure.
+``time``, ``type``, ``collection_id``, ``collection_type``, ``instance_index``, ``resource_request``. Times
+are microseconds; amounts are parts of the largest machine. Alloc sets reserve amounts that tasks inside of
+them request again, so they are left out. Source: ``clusterdata_trace_format_v3.proto`` of the published
+trace, and the document "clusterdata-2011", format 2.1. Pure.
 """
 
 from __future__ import annotations
@@ -42,6 +43,8 @@ TASK_EVENTS = {
         "UPDATE",
     ),
 }
+ALLOC_SETS = ("1", "ALLOC_SET")
+"""The values of ``collection_type`` for what is no job."""
 ENDS = ("FAIL", "FINISH", "KILL", "LOST")
 
 
@@ -112,6 +115,8 @@ def _of_2011(text: str, name: str, table: str) -> Iterator[_Event]:
 def _of_2019(text: str, name: str, table: str) -> Iterator[_Event]:
     is_machine = table == MACHINES
     for line, found in json_lines(text, name):
+        if str(found.get("collection_type", "")) in ALLOC_SETS:
+            continue
         amounts = found.get("capacity" if is_machine else "resource_request") or {}
         try:
             yield _Event(
@@ -143,15 +148,17 @@ def _type(value: Any, names: tuple[str, ...]) -> str:
 
 
 def _machines(events: Iterable[_Event], window: Window) -> list[Machine]:
-    found: dict[str, Machine] = {}
+    """Return the machines, once for each time that they are there: those that are repaired come back."""
+    ended: list[Machine] = []
+    there: dict[str, Machine] = {}
     for event in events:
-        if event.type == "REMOVE" and event.machine in found:
-            old = found[event.machine]
-            found[event.machine] = Machine(old.id, old.facts, old.added, event.at)
-        elif event.type == "ADD" and event.machine not in found:
+        if event.type == "REMOVE" and event.machine in there:
+            old = there.pop(event.machine)
+            ended.append(Machine(old.id, old.facts, old.added, event.at))
+        elif event.type == "ADD" and event.machine not in there:
             size = facts(event.cpu * window.cores, event.memory * window.memory)
-            found[event.machine] = Machine(event.machine, size, event.at)
-    return list(found.values())
+            there[event.machine] = Machine(event.machine, size, event.at)
+    return [*ended, *there.values()]
 
 
 def _works(events: Iterable[_Event], window: Window) -> tuple[list[Work], int]:

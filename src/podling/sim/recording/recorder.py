@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from functools import partial
 from typing import Any
@@ -38,12 +38,15 @@ class Recorder:
 
     Args:
         sink: receives the event log, as that of a simulated run.
+        begun: called once the objects of the begin are known; from then on no change is missed.
     """
 
-    def __init__(self, client: Client, sink: Sink | None = None) -> None:
+    def __init__(
+        self, client: Client, sink: Sink | None = None, begun: Callable[[], object] | None = None
+    ) -> None:
         self._client = client
         self._informers = InformerFactory(client)
-        self._sink = sink
+        self._sink, self._begun = sink, begun
         self._begin: datetime | None = None
         self._log: EventLog | None = None
         self._last: dict[tuple[str, str, str], Any] = {}
@@ -72,6 +75,8 @@ class Recorder:
         try:
             await self._informers.synced()
             self._begin = clock.now()
+            if self._begun is not None:
+                self._begun()
             await clock.wait_for(end, seconds)
         finally:
             running.cancel()

@@ -91,3 +91,22 @@ def test_bad_rows_have_their_place(changed: dict[str, str], problem: str) -> Non
     with pytest.raises(Unreadable) as raised:
         scenario_from_alibaba(files(**changed), Window())
     assert str(raised.value) == problem
+
+
+@pytest.mark.parametrize("invalid", ["-1", "101"])
+def test_invalid_memory_sizes_are_noted(invalid: str) -> None:
+    found = scenario_from_alibaba(
+        files(
+            machines=f"m_1,0,1,a,96,{invalid},USING\n",
+            containers=f"c_1,m_1,0,app_7,started,400,800,{invalid}\n",
+            tasks=f"M1,3,j_1,1,Terminated,100,160,100,{invalid}\n",
+        ),
+        Window(memory=200 * 2**30),
+    )
+    assert found.notes[1].startswith("3 rows have no valid memory size")
+    made = read(found)
+    assert made.nodes[0].memory == "204800Mi"
+    pods = [
+        each.apply.objects[0]["spec"]["template"]["spec"] for each in made.actions if each.apply is not None
+    ]
+    assert [pod["containers"][0]["resources"]["requests"]["memory"] for pod in pods] == ["0Mi", "0Mi"]

@@ -111,3 +111,20 @@ def test_bad_rows_have_their_place(table: str, text: str, problem: str) -> None:
     with pytest.raises(Unreadable) as raised:
         scenario_from_google({table: [("f", text)]}, WINDOW)
     assert problem in str(raised.value)
+
+
+def test_alloc_sets_are_left_out() -> None:
+    reserved = INSTANCES_2019.replace('"collection_id":"9"', '"collection_id":"4","collection_type":"1"')
+    tasks = INSTANCES_2019.replace('"collection_id":"9"', '"collection_id":"9","collection_type":0')
+    made = scenario_from_google({TASKS: [("instance_events.json", reserved + tasks)]}, WINDOW)
+    assert applied(read(made)) == {"job-9-1": (1, "Job")}
+
+
+def test_repaired_machine_comes_back() -> None:
+    machines = MACHINES_2011 + "240000000,6,0,HofLGzk1,0.5,0.2493\n"
+    found = read(scenario_from_google({MACHINES: [("machine_events.csv", machines)]}, WINDOW))
+    moves = {
+        float(each.at or 0): each.add_nodes.name if each.add_nodes is not None else None
+        for each in found.actions
+    }
+    assert moves == {60: "machine-7", 120: None, 240: "machine-6"}
