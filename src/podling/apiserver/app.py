@@ -281,7 +281,7 @@ class HttpServer:
         parsed, verb = route.parsed, route.verb
         streams = parsed.target.subresource in STREAMS
         if verb != "watch" and not streams:
-            request.hold = clock.hold()
+            request.hold = clock.hold_for_client()
         if "timeout=" in request.query_string and verb != "watch" and not streams:
             _limit_time(request)
         user = user_of(request, self._authenticator, self._api.authorizer)
@@ -348,6 +348,8 @@ class HttpServer:
             return await reply_text(request, UNAVAILABLE, code=503)
         if "watch" in request.query_string:
             request.release_seats()
+        else:
+            request.hold = clock.hold_for_client()
         return await self._api.aggregation.backend.serve(request, external.service, user)
 
     async def _document(self, request: HttpRequest) -> web.StreamResponse:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any
 
 from podling.apiserver.auth.authz import Decision, RbacAuthorizer
 from podling.apiserver.auth.rbac import Attributes
+from podling.apiserver.backends.local_servers import LocalServers
 from podling.apiserver.customresources.catalogue import Catalogue
 from podling.apiserver.customresources.conversion import Conversion
 from podling.apiserver.kinds.common.base import Context
+from podling.client.base import Client
+from podling.client.events import EventRecorder
 from podling.client.requests import User
 from podling.machinery.encoding.custom import CustomResource
 from podling.machinery.fields import FieldError
@@ -23,12 +26,25 @@ for _resource in RESOURCES:
 
 
 class PluginSupport:
-    """``admission.base.Server``."""
+    """``admission.base.Server``.
+
+    Args:
+        client: acts for the server itself.
+        recorder: makes a recorder of events, by the name of its component.
+    """
 
     def __init__(
-        self, store: Store, catalogue: Catalogue, conversion: Conversion, authorizer: RbacAuthorizer
+        self,
+        store: Store,
+        catalogue: Catalogue,
+        conversion: Conversion,
+        authorizer: RbacAuthorizer,
+        client: Client,
+        recorder: Callable[[str], EventRecorder],
+        local_servers: LocalServers | None = None,
     ) -> None:
-        self.store = store
+        self.store, self.client, self.recorder = store, client, recorder
+        self.local_servers = local_servers
         self._catalogue, self._conversion = catalogue, conversion
         self._authorizer = authorizer
 

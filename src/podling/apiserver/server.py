@@ -31,6 +31,7 @@ from podling.apiserver.auth.pki import KeyPair
 from podling.apiserver.auth.rbac import RbacIndex
 from podling.apiserver.auth.reviews import Reviews
 from podling.apiserver.auth.tokens import Tokens
+from podling.apiserver.backends.local_servers import LocalServers
 from podling.apiserver.bootstrap import Endpoint, announce, bootstrap, keep
 from podling.apiserver.compaction import Compaction
 from podling.apiserver.compute.pool import Pool
@@ -83,6 +84,8 @@ class ApiServer:
         front: the front-proxy certificate, presented to the servers behind APIServices, so that they trust
             the user in the headers.
         additions: kinds and objects beside the built-in ones.
+        local_servers: the webhooks and aggregated API servers in this process; None: all are called over
+            HTTPS.
     """
 
     def __init__(  # noqa: PLR0913 the parts of a server
@@ -96,6 +99,7 @@ class ApiServer:
         static_tokens: Mapping[str, User] | None = None,
         front: KeyPair | None = None,
         additions: Additions = NO_ADDITIONS,
+        local_servers: LocalServers | None = None,
     ) -> None:
         self.store = store
         self._additions = additions
@@ -104,7 +108,9 @@ class ApiServer:
         chain = Chain((*plugins, PrivilegeEscalation(self.authorizer)), self.objects)
         watches = CustomWatches()
         self.catalogue = Catalogue(store, rules_for, watches.end)
-        conversion = Conversion(self.catalogue.definition_of, self.objects, additions.converters)
+        conversion = Conversion(
+            self.catalogue.definition_of, self.objects, additions.converters, local_servers
+        )
         self._compaction = Compaction(store)
         metered = MeteredStore(store, self._compaction.note_write)
         self.collectors: list[Collector] = [
@@ -117,7 +123,16 @@ class ApiServer:
         self.registry = Registry(
             metered, self.catalogue.rules_for, chain, self.authorizer, conversion, watches
         )
-        self._support = PluginSupport(store, self.catalogue, conversion, self.authorizer)
+        self._recorders: dict[str, EventRecorder] = {}
+        self._support = PluginSupport(
+            store,
+            self.catalogue,
+            conversion,
+            self.authorizer,
+            self.client(),
+            self._recorder,
+            local_servers,
+        )
         self._plugins = plugins
         for plugin in plugins:
             plugin.initialize(self._support)
@@ -133,7 +148,7 @@ class ApiServer:
         self.flows = Flows(store)
         self.fairness = PriorityAndFairness(self.flows, store)
         self.collectors.append(self.fairness.metrics)
-        self.aggregation = Aggregation(self.client(), Backend(self.objects, front))
+        self.aggregation = Aggregation(self.client(), Backend(self.objects, front, local_servers))
         self.components: dict[str, Check] = {
             "scheduler": _not_here, "controller-manager": _not_here, "etcd-0": lambda: store.trouble
         }  # fmt: skip
@@ -141,13 +156,9 @@ class ApiServer:
         statuses = partial(component_statuses, self.components)
         self.registry.reads.compute(resource_of(ComponentStatus), statuses)
         self._endpoint = endpoint or Endpoint(cluster_ip=first_address(ranges.services[0]))
-        self._recorders = {
-            name: EventRecorder(self.client(), name)
-            for name in (SERVICE_CIDR_COMPONENT, ADDRESS_COMPONENT, PORT_COMPONENT)
-        }
-        service_cidr = self._recorders[SERVICE_CIDR_COMPONENT]
+        service_cidr = self._recorder(SERVICE_CIDR_COMPONENT)
         self._service_cidr = DefaultServiceCIDR(self.client(), service_cidr, ranges)
-        repairs = self._recorders[ADDRESS_COMPONENT], self._recorders[PORT_COMPONENT]
+        repairs = self._recorder(ADDRESS_COMPONENT), self._recorder(PORT_COMPONENT)
         self._service_repair = ServiceRepair(self.client(), ranges, *repairs)
         self._supervisor = Supervisor()
         self._pool: Pool | None = None
@@ -188,6 +199,10 @@ class ApiServer:
                 raise
             log.warning("%s: %s", name, error)
             self._supervisor.keep_running(f"apiserver/{name}", work)
+
+    def _recorder(self, component: str) -> EventRecorder:
+        """Return the component's recorder of events; a started server writes them."""
+        return self._recorders.setdefault(component, EventRecorder(self.client(), component))
 
     def _keep_running(self, name: str, work: Work) -> None:
         self._loops[name] = self._supervisor.keep_running(f"apiserver/{name}", work)

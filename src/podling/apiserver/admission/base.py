@@ -2,9 +2,11 @@
 
 A plugin is one object with up to two steps. ``admit`` returns the object, perhaps changed, and runs
 after decoding and defaulting; ``validate`` runs when the object is final and the kind's own validation has
-passed. Either refuses by raising ``ApiError``. Plugins read the cluster through ``Objects``, never
+passed. Either refuses by raising ``ApiError``. Plugins read the cluster through ``Objects``, do not
 write to it, and take the time from the request: the same request over the same objects is answered
-the same.
+the same. The exception is a plugin that admits requests at the cost of a budget: it spends the budget first,
+by a write of its status through ``Server.client``, as the eviction subresource does. A request that fails
+later, or is tried again, must not spend twice: the status records what it was spent for.
 
 Upstream counterpart: ``staging/src/k8s.io/apiserver/pkg/admission`` and ``plugin/pkg/admission``.
 """
@@ -23,7 +25,8 @@ from msgspec import Struct, structs
 from podling import clock
 from podling.api.meta_v1 import DeleteOptions
 from podling.apiserver.admission.step_metrics import StepMetrics
-from podling.client.base import ApiObject
+from podling.client.base import ApiObject, Client
+from podling.client.events import EventRecorder
 from podling.client.requests import User, WriteOptions
 from podling.machinery import errors
 from podling.machinery.fields import FieldError
@@ -34,6 +37,7 @@ from podling.store.base import Store
 if TYPE_CHECKING:
     from podling.apiserver.auth.authz import Decision
     from podling.apiserver.auth.rbac import Attributes
+    from podling.apiserver.backends.local_servers import LocalServers
 
 T = TypeVar("T", bound=ApiObject)
 
@@ -155,12 +159,26 @@ class Server(Protocol):
         """The store, for an index of stored objects that follows it."""
         ...
 
+    @property
+    def local_servers(self) -> LocalServers | None:
+        """The webhooks in this process."""
+        ...
+
     def versions(self, resource: Resource) -> Sequence[Resource]:
         """Return every served resource that shows the same stored objects as this one, itself included."""
         ...
 
     def resource(self, group: str, version: str, kind: str) -> Resource | None:
         """Return the served resource of a kind."""
+        ...
+
+    @property
+    def client(self) -> Client:
+        """A client that acts for the server itself; never for what ``Objects`` can answer."""
+        ...
+
+    def recorder(self, component: str) -> EventRecorder:
+        """Return a recorder of events in the name of a component; for ``initialize`` only."""
         ...
 
     async def converted(self, obj: Any, resource: Resource) -> Any:

@@ -21,8 +21,9 @@ from podling.machinery.pods import Resources
 from podling.machinery.quantity import ZERO, Quantity, parse
 from podling.machinery.scheme import Resource
 
-_MAY_GROW = {("pods", "resize"), ("services", ""), ("persistentvolumeclaims", "")}
-"""Core resources and subresources through which an existing object may come to use more."""
+_MAY_GROW = {("pods", ""), ("pods", "resize"), ("services", ""), ("persistentvolumeclaims", "")}
+"""Core resources and subresources through which an existing object may come to use more, or under other
+quotas: a pod that gets a deadline comes under those with the scope ``Terminating``."""
 
 
 class ResourceQuotaAdmission(Plugin):
@@ -46,6 +47,8 @@ class ResourceQuotaAdmission(Plugin):
         )
 
     async def validate(self, request: AdmissionRequest, objects: Objects) -> None:
+        if _is_plain_update(request):
+            return
         found = await objects.list(ResourceQuota, request.namespace)
         if not found:
             return
@@ -87,6 +90,14 @@ class ResourceQuotaAdmission(Plugin):
             if quotas.in_scope(quota.spec, each.object) and not _is_settled(each, known)
         ]
         return quotas.total(counted, limited)
+
+
+def _is_plain_update(request: AdmissionRequest) -> bool:
+    """Return whether an update of a pod, other than a resize, leaves it without or with a deadline."""
+    if request.resource.plural != "pods" or request.subresource or request.old is None:
+        return False
+    deadlines = (request.old.spec.active_deadline_seconds, request.object.spec.active_deadline_seconds)
+    return (deadlines[0] is None) == (deadlines[1] is None)
 
 
 def _counts_with(one: AdmissionRequest, other: AdmissionRequest) -> bool:

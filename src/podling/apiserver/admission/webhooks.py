@@ -40,7 +40,7 @@ from podling.apiserver.admission.webhook_reviews import (
     review,
     verdict,
 )
-from podling.apiserver.backends.webhook_calls import WebhookFailed, ask, locate
+from podling.apiserver.backends.webhook_calls import WebhookFailed, call
 from podling.machinery import errors
 from podling.machinery.errors import ApiError
 from podling.machinery.scheme import Resource
@@ -107,7 +107,7 @@ class _Webhooks(Plugin):
         operation, started = request.operation.value, clock.monotonic()
         code, rejected = 0, True
         try:
-            found = await _asked(webhook, request, form, objects, mutating=mutating)
+            found = await self._review(webhook, request, form, objects, mutating=mutating)
             refused = None if found.allowed else denial(webhook.name, found.status)
             code, rejected = refused.code if refused else OK, not found.allowed
         except WebhookFailed as error:
@@ -129,20 +129,19 @@ class _Webhooks(Plugin):
             raise refused
         return found
 
-
-async def _asked(
-    webhook: Webhook, request: AdmissionRequest, form: Form, objects: Objects, *, mutating: bool
-) -> Verdict:
-    """One call. Raises ``WebhookFailed``."""
-    uid, seconds = ids.uid(), webhook.timeout_seconds or DEFAULT_SECONDS
-    api_version, body = review(request, form, uid, webhook.admission_review_versions)
-    client = webhook.client_config
-    try:
-        address = await locate(client, objects, f"?timeout={seconds}s")
-        answer = await ask(address, client.ca_bundle or "", body, seconds=seconds)
-    except WebhookFailed as error:
-        raise WebhookFailed(f"failed to call webhook: {error}", error.code) from None
-    return verdict(answer, uid, api_version, mutating=mutating)
+    async def _review(
+        self, webhook: Webhook, request: AdmissionRequest, form: Form, objects: Objects, *, mutating: bool
+    ) -> Verdict:
+        """Call a webhook once. Raises ``WebhookFailed``."""
+        uid, seconds = ids.uid(), webhook.timeout_seconds or DEFAULT_SECONDS
+        api_version, body = review(request, form, uid, webhook.admission_review_versions)
+        client, local = webhook.client_config, self._server.local_servers
+        try:
+            query = f"?timeout={seconds}s"
+            answer = await call(client, objects, body, seconds=seconds, query=query, local=local)
+        except WebhookFailed as error:
+            raise WebhookFailed(f"failed to call webhook: {error}", error.code) from None
+        return verdict(answer, uid, api_version, mutating=mutating)
 
 
 class MutatingAdmissionWebhook(_Webhooks):

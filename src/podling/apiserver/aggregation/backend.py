@@ -9,16 +9,24 @@ from __future__ import annotations
 
 import base64
 import ssl
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
-from podling import ids
+from podling import clock, ids
 from podling.api.apiregistration_v1 import APIService, ServiceReference
 from podling.api.core_v1 import Service
 from podling.api.discovery_v1 import EndpointSlice
 from podling.apiserver.admission.base import Objects
 from podling.apiserver.auth.pki import KeyPair
+from podling.apiserver.backends.local_servers import (
+    REQUEST_SECONDS,
+    LocalServer,
+    LocalServers,
+    ServerAnswer,
+    ServerRequest,
+    exchange,
+)
 from podling.client.requests import User
 from podling.machinery import errors
 from podling.machinery.errors import ApiError
@@ -72,10 +80,11 @@ class Backend:
     Args:
         objects: finds their services and endpoints.
         front: our certificate as a proxy; without one they do not accept the user.
+        local: the servers in this process.
     """
 
-    def __init__(self, objects: Objects, front: KeyPair | None) -> None:
-        self._objects, self._front = objects, front
+    def __init__(self, objects: Objects, front: KeyPair | None, local: LocalServers | None = None) -> None:
+        self._objects, self._front, self._local = objects, front, local
         self._session: aiohttp.ClientSession | None = None
 
     async def close(self) -> None:
@@ -91,14 +100,17 @@ class Backend:
         failed = f"failing or missing response from {place[0]}"
         headers = user_headers(AGGREGATOR)
         try:
-            answer = await self._send(service, "GET", place, headers, CHECK_TIMEOUT_SECONDS)
-            async with answer:
-                body = await answer.read()
-                if answer.status != 200:
-                    raise Unavailable(f"{failed}: bad status from {place[0]}: {answer.status}")
-                return body
+            status, body = await self._answer(service, "GET", place, headers, CHECK_TIMEOUT_SECONDS)
+            if status != 200:
+                raise Unavailable(f"{failed}: bad status from {place[0]}: {status}")
+            return body
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            raise Unavailable(f'{failed}: Get "{place[0]}": {error or type(error).__name__}') from None
+            raise Unavailable(f'{failed}: Get "{place[0]}": {_why(error)}') from None
+
+    def needs_endpoint(self, ref: ServiceReference) -> bool:
+        """Return whether requests for a Service need one of its endpoints."""
+        server = None if self._local is None else self._local.of_service(ref.namespace or "", ref.name or "")
+        return server is None or server.needs_endpoint
 
     def service_of(self, ref: ServiceReference) -> Service | None:
         return self._objects.get(Service, ref.name or "", ref.namespace or "")
@@ -116,11 +128,9 @@ class Backend:
         headers = [("Accept", JSON), *user_headers(user), *([("Content-Type", JSON)] if body else [])]
         try:
             place = await self._place(service, path)
-            answer = await self._send(service, method, place, headers, ASK_TIMEOUT_SECONDS, body or None)
-            async with answer:
-                return answer.status, await answer.read()
+            return await self._answer(service, method, place, headers, ASK_TIMEOUT_SECONDS, body)
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            raise errors.service_unavailable(f"error trying to reach service: {error}") from None
+            raise errors.service_unavailable(f"error trying to reach service: {_why(error)}") from None
 
     async def serve(self, request: HttpRequest, service: APIService, user: User) -> web.StreamResponse:
         """Pass a request on, as ``user``. Answer 503 as text when the server cannot be reached.
@@ -138,6 +148,9 @@ class Backend:
         except ApiError:
             return await reply_text(request, UNAVAILABLE, code=503)
         headers = [*without_ours(forwarded(request.headers)), *user_headers(user)]
+        server = self._local_server(service)
+        if server is not None:
+            return await self._serve_here(request, server, place[0], headers)
         if wants_upgrade(request):
             try:
                 context = self._context(service)
@@ -150,6 +163,50 @@ class Backend:
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             return await reply_text(request, f"error trying to reach service: {error}", code=503)
         return await relay_answer(request, answer)
+
+    async def _serve_here(
+        self, request: HttpRequest, server: LocalServer, url: str, headers: list[tuple[str, str]]
+    ) -> web.StreamResponse:
+        """Pass a request on to a server in this process. Upgrades of the connection are refused there."""
+        from multidict import CIMultiDict
+
+        from podling.apiserver.http.replies import reply_text
+        from podling.apiserver.proxy.proxied_replies import relay
+
+        asked = _request_here(request.method, url, headers, await request.read(), REQUEST_SECONDS)
+        try:
+            answer = await exchange(server, asked)
+        except OSError as error:
+            return await reply_text(request, f"error trying to reach service: {_why(error)}", code=503)
+        return await relay(request, answer.status, CIMultiDict(answer.headers), _whole(answer), _nothing)
+
+    async def _answer(
+        self,
+        service: APIService,
+        method: str,
+        place: tuple[str, str],
+        headers: list[tuple[str, str]],
+        seconds: float,
+        body: bytes = b"",
+    ) -> tuple[int, bytes]:
+        """Return code and body of an answer. Raises as ``aiohttp`` does, and ``OSError``."""
+        server = self._local_server(service)
+        if server is not None:
+            found = await exchange(server, _request_here(method, place[0], headers, body, seconds))
+            return found.status, found.body
+        hold = clock.hold()  # a wound clock does not pass the moment of the request
+        try:
+            async with await self._send(service, method, place, headers, seconds, body or None) as answer:
+                return answer.status, await answer.read()
+        finally:
+            if hold is not None:
+                hold.cancel()
+
+    def _local_server(self, service: APIService) -> LocalServer | None:
+        ref = service.spec.service
+        if self._local is None or ref is None:
+            return None
+        return self._local.of_service(ref.namespace or "", ref.name or "")
 
     async def _send(
         self,
@@ -184,6 +241,12 @@ class Backend:
         ref = service.spec.service
         assert ref is not None, "only APIServices with a service have a server behind them"
         name, namespace = ref.name or "", ref.namespace or ""
+        server = self._local_server(service)
+        if server is not None and not server.needs_endpoint:
+            return (
+                f"https://{name}.{namespace}.svc:{ref.port or DEFAULT_PORT}{path}",
+                f"{name}.{namespace}.svc",
+            )
         found = self._objects.get(Service, name, namespace)
         if found is None:
             raise errors.service_unavailable(UNAVAILABLE)
@@ -200,3 +263,27 @@ class Backend:
         if self._front is not None:
             context.load_cert_chain(self._front.certificate, self._front.key)
         return context
+
+
+def _why(error: Exception) -> str:
+    """Return why a request failed, as Go says it."""
+    if isinstance(error, TimeoutError):
+        return "context deadline exceeded"
+    return str(error) or type(error).__name__
+
+
+def _request_here(
+    method: str, url: str, headers: list[tuple[str, str]], body: bytes, seconds: float
+) -> ServerRequest:
+    """Return a request for a server in this process."""
+    parts = urlsplit(url)
+    path = f"{parts.path}?{parts.query}" if parts.query else parts.path
+    return ServerRequest(method, path, tuple(headers), body, parts.netloc, seconds)
+
+
+async def _whole(answer: ServerAnswer) -> AsyncIterator[bytes]:
+    yield answer.body
+
+
+async def _nothing() -> None:
+    pass

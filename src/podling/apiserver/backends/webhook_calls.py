@@ -1,4 +1,4 @@
-"""Calls to webhooks: finding the address, and sending one review over HTTPS.
+"""Calls to webhooks: finding the address, and sending one review over HTTPS, or to a server in this process.
 
 Shared by the conversion of custom objects and by admission.
 Upstream: ``k8s.io/apiserver/pkg/util/webhook``.
@@ -16,13 +16,22 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from podling import ids
+from podling import clock, ids
 from podling.api.core_v1 import Service
 from podling.api.discovery_v1 import EndpointSlice
 from podling.apiserver.admission.base import Objects
+from podling.apiserver.backends.local_servers import (
+    LocalServer,
+    LocalServers,
+    ServerAnswer,
+    ServerRequest,
+    ServerUnreachable,
+    exchange,
+)
 from podling.machinery.errors import ApiError
 
 DEFAULT_PORT = 443
+JSON_HEADERS = (("Content-Type", "application/json"), ("Accept", "application/json"))
 MAX_SHOWN = 2048
 """Bytes of a refusal that messages repeat."""
 
@@ -68,18 +77,90 @@ class Address(Struct, frozen=True):
     host: str | None = None
 
 
-async def locate(client: ClientConfig, objects: Objects, query: str = "") -> Address:
-    """Return a webhook's address: its URL, or an endpoint of its service. Raises ``WebhookFailed``."""
-    from podling.apiserver.backends.destinations import service_addresses
+async def call(
+    client: ClientConfig,
+    objects: Objects,
+    body: bytes,
+    *,
+    seconds: float,
+    query: str = "",
+    local: LocalServers | None = None,
+) -> bytes:
+    """Send a review to a webhook and return its answer. Raises ``WebhookFailed``.
 
+    Args:
+        seconds: the time-out: in the machine's time over HTTPS, in the cluster's time in this process.
+        local: the servers in this process.
+    """
+    server = None if local is None else _local(client, local)
+    if server is not None:
+        return await _call_here(server, client, objects, body, seconds, query)
+    address = await locate(client, objects, query)
+    hold = clock.hold()  # a wound clock does not pass the moment of the call
+    try:
+        return await ask(address, client.ca_bundle or "", body, seconds=seconds)
+    finally:
+        if hold is not None:
+            hold.cancel()
+
+
+def _local(client: ClientConfig, local: LocalServers) -> LocalServer | None:
+    if client.url:
+        return local.of_url(client.url)
+    named = client.service
+    return None if named is None else local.of_service(named.namespace, named.name)
+
+
+async def _call_here(
+    server: LocalServer, client: ClientConfig, objects: Objects, body: bytes, seconds: float, query: str
+) -> bytes:
+    """Send a review to a server in this process. Raises ``WebhookFailed``."""
+    from urllib.parse import urlsplit
+
+    place = named_place(client, query)
+    if server.needs_endpoint and not client.url:
+        place = await locate(client, objects, query)
+    parts = urlsplit(place.url)
+    path = f"{parts.path}?{parts.query}" if parts.query else parts.path
+    request = ServerRequest("POST", path, JSON_HEADERS, body, parts.netloc, seconds)
+    try:
+        return _body_of(await exchange(server, request))
+    except TimeoutError:
+        why = "context deadline exceeded"
+    except ServerUnreachable as error:
+        why = str(error)
+    raise WebhookFailed(f'Post "{place.shown}": {why}')
+
+
+def _body_of(answer: ServerAnswer) -> bytes:
+    """Return the body of a successful answer. Raises ``WebhookFailed``."""
+    if not 200 <= answer.status < 300:
+        said = answer.body[:MAX_SHOWN].decode(errors="replace").strip()
+        raise WebhookFailed(said_of(answer.status, said or "unknown"), answer.status)
+    return answer.body
+
+
+def named_place(client: ClientConfig, query: str = "") -> Address:
+    """Return the name that a configuration gives a webhook, without an endpoint. Raises ``WebhookFailed``."""
     if client.url:
         return Address(client.url + query, client.url + query)
     named = client.service
     if named is None:
         raise WebhookFailed("neither url nor service")
     host, port = f"{named.name}.{named.namespace}.svc", named.port or DEFAULT_PORT
+    shown = f"https://{host}:{port}/{(named.path or '').lstrip('/')}{query}"
+    return Address(shown, shown, host)
+
+
+async def locate(client: ClientConfig, objects: Objects, query: str = "") -> Address:
+    """Return a webhook's address: its URL, or an endpoint of its service. Raises ``WebhookFailed``."""
+    from podling.apiserver.backends.destinations import service_addresses
+
+    place, named = named_place(client, query), client.service
+    if client.url or named is None:
+        return place
+    shown, port = place.shown, named.port or DEFAULT_PORT
     path = f"/{(named.path or '').lstrip('/')}{query}"
-    shown = f"https://{host}:{port}{path}"
     service = objects.get(Service, named.name, named.namespace)
     if service is None:
         raise WebhookFailed(f'Post "{shown}": service "{named.name}" not found')
@@ -88,7 +169,7 @@ async def locate(client: ClientConfig, objects: Objects, query: str = "") -> Add
         address, number = ids.choice(service_addresses(service, slices, str(port)))
     except ApiError as error:
         raise WebhookFailed(f'Post "{shown}": {error}') from None
-    return Address(f"https://{address}:{number}{path}", shown, host)
+    return Address(f"https://{address}:{number}{path}", shown, place.host)
 
 
 async def ask(address: Address, ca_bundle: str, body: bytes, *, seconds: float) -> bytes:
@@ -105,7 +186,7 @@ async def ask(address: Address, ca_bundle: str, body: bytes, *, seconds: float) 
             session.post(
                 URL(address.url, encoded=True),
                 data=body,
-                headers={"Content-Type": "application/json", "Accept": "application/json"},
+                headers=dict(JSON_HEADERS),
                 ssl=_context(ca_bundle),
                 server_hostname=address.host,
             ) as response,

@@ -20,7 +20,8 @@ from podling.api.apiextensions_v1 import (
     CustomResourceDefinition,
 )
 from podling.apiserver.admission.base import Objects
-from podling.apiserver.backends.webhook_calls import WebhookFailed, ask, locate
+from podling.apiserver.backends.local_servers import LocalServers
+from podling.apiserver.backends.webhook_calls import WebhookFailed, call
 from podling.apiserver.kinds.common import checks
 from podling.apiserver.kinds.common.views import prune_for, shown_form
 from podling.apiserver.registry.decoding import blocks, decode
@@ -51,12 +52,18 @@ class Conversion:
         definition: the definition that a resource comes from, as it is now.
         objects: finds the services that webhooks are behind.
         converters: functions in this process that convert, by the names of definitions.
+        local_servers: webhooks in this process.
     """
 
     def __init__(
-        self, definition: FindDefinition, objects: Objects, converters: Mapping[str, Converter] | None = None
+        self,
+        definition: FindDefinition,
+        objects: Objects,
+        converters: Mapping[str, Converter] | None = None,
+        local_servers: LocalServers | None = None,
     ) -> None:
         self._definition, self._objects = definition, objects
+        self._local_servers = local_servers
         self._converters = converters or {}
 
     async def prepare(self, resource: Resource, entries: Sequence[Entry]) -> None:
@@ -140,10 +147,8 @@ class Conversion:
                 "objects": [codec.to_plain(each) for each in objects],
             },
         }
-        address = await locate(client, self._objects)
-        answer = await ask(
-            address, client.ca_bundle or "", msgspec.json.encode(review), seconds=TIMEOUT_SECONDS
-        )
+        body, local = msgspec.json.encode(review), self._local_servers
+        answer = await call(client, self._objects, body, seconds=TIMEOUT_SECONDS, local=local)
         plain = _accepted(msgspec.json.decode(answer), review, len(objects))
         made = [_checked(old, plain[at], resource, at) for at, old in enumerate(objects)]
         return [prune_for(resource, each) for each in made]

@@ -132,6 +132,17 @@ async def test_other_kinds_are_counted_too(cluster: ControlPlane) -> None:
         await cluster.client.create(obj(Service, service))
 
 
+async def test_deadline_brings_a_pod_under_quotas_of_terminating_pods(cluster: ControlPlane) -> None:
+    """Other updates of pods are not counted."""
+    await limit(cluster, "pods: 1", ", scopes: [Terminating]")
+    await pod(cluster, "one", more=", activeDeadlineSeconds: 60")
+    await pod(cluster, "two")
+    with pytest.raises(ApiError, match="exceeded quota: quota, requested: pods=1, used: pods=1"):
+        await cluster.client.patch(Pod, "two", {"spec": {"activeDeadlineSeconds": 60}}, "default")
+    await cluster.client.patch(Pod, "one", {"spec": {"activeDeadlineSeconds": 30}}, "default")
+    await cluster.client.patch(Pod, "two", {"metadata": {"labels": {"a": "b"}}}, "default")
+
+
 async def test_a_resize_counts_what_it_adds(cluster: ControlPlane) -> None:
     await limit(cluster, "requests.cpu: 1")
     await pod(cluster, "one", "{requests: {cpu: 600m}}")

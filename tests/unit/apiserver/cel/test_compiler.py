@@ -119,7 +119,7 @@ def ours(text: str, values: dict[str, Any]) -> Any:
 def theirs(text: str, values: dict[str, Any]) -> Any:
     try:
         found: Any = _OTHER.program(_OTHER.compile(text)).evaluate(json_to_cel(values))  # type: ignore[arg-type]
-    except CELEvalError:
+    except (CELEvalError, IndexError):  # the text of its errors cannot be made for an empty list in brackets
         return FAILED
     return _plain(found)
 
