@@ -23,6 +23,10 @@ RESET_AFTER = timedelta(seconds=600)
 """A container that ran longer than this since its entry was last used starts over."""
 
 
+SET_BACK = timedelta(seconds=1)
+"""Runtimes may round the time of an end up by less than this."""
+
+
 class BackoffPolicy(Struct, frozen=True):
     """Seconds of the first delay and of the longest one."""
 
@@ -38,8 +42,12 @@ class BackoffEntry(Struct, frozen=True):
 
 
 def waits_until(entry: BackoffEntry | None, event: datetime, now: datetime) -> datetime | None:
-    """Return the end of the wait that began with ``event``; None if there is no need to wait."""
-    if entry is None or event - entry.last_update > RESET_AFTER:
+    """Return the end of the wait that began with ``event``; None if there is no need to wait.
+
+    An event that is still to come shows that the clock was set back. Its wait is left out: it would be longer
+    by as much as the clock was set.
+    """
+    if entry is None or event - entry.last_update > RESET_AFTER or event > now + SET_BACK:
         return None
     ready_at = event + timedelta(seconds=entry.seconds)
     return ready_at if ready_at > now else None

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Protocol
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from podling.api.coordination_v1 import Lease
 from podling.api.core_v1 import Pod
@@ -16,6 +16,7 @@ from podling.kubelet.config import KubeletConfig
 from podling.kubelet.containers.subordinate_ids import read_subordinate_ids
 from podling.kubelet.manifest_fetch import Fetch, fetch
 from podling.kubelet.node.machine import Machine
+from podling.kubelet.node_controllers import NodeControllerFactory
 from podling.kubelet.shutdown.logind import Logind, connect_logind
 from podling.kubelet.topology.machine_topology import MachineTopology
 from podling.runtime.base import Runtime
@@ -55,3 +56,5 @@ class KubeletDeps(Struct, frozen=True):
     when the kubelet is to renew it itself."""
     swaps: Path = Path("/proc/swaps")
     """The kernel's list of swap areas."""
+    node_controllers: Mapping[str, NodeControllerFactory] = field(default_factory=dict)
+    """The controllers of extensions that run beside the kubelet, by name."""

@@ -260,6 +260,8 @@ class Kubelet:
             tasks["kubelet/tiers"] = self._tiers.run
         if self._assignments.is_active:
             tasks["kubelet/cpusets"] = self._cpusets.run
+        if self._deps.node_controllers:
+            tasks["kubelet/node-controllers"] = self._run_node_controllers
         if self._shutdown.is_enabled:
             tasks["kubelet/shutdown"] = self._shutdown.run
         if self._static is not None:
@@ -267,6 +269,17 @@ class Kubelet:
         if self._static_url is not None:
             tasks["kubelet/static-url"] = self._static_url.run
         return tasks
+
+    async def _run_node_controllers(self) -> None:
+        """Run the controllers of extensions once the node's pods are managed."""
+        from podling.kubelet.containers.node_images import ManagedImages
+        from podling.kubelet.node_controller_manager import NodeControllerManager
+        from podling.kubelet.pods.pod_containers import WorkerContainers
+
+        await self.ready.wait()
+        containers = WorkerContainers(self._services, self._workers.get)
+        images = ManagedImages(self._services.images)
+        await NodeControllerManager(self._deps, self._deps.node_controllers, containers, images).run()
 
     async def _become_ready(self) -> None:
         await self._agent.ready.wait()

@@ -68,9 +68,14 @@ class PodObservation(Struct, frozen=True):
 def assemble(
     pod_uid: str, sequence: int, sandboxes: Iterable[Sandbox], containers: Iterable[Container]
 ) -> PodObservation:
-    """Return an observation from the runtime's lists, sorted newest first."""
-    ordered = sorted(sandboxes, key=lambda sandbox: (sandbox.created_at, sandbox.attempt), reverse=True)
-    newest = sorted(containers, key=lambda found: (found.created_at, found.attempt), reverse=True)
+    """Return an observation from the runtime's lists, sorted newest first.
+
+    Attempts decide, as they rise also if the clock was set back. By its time a new sandbox would then count
+    as older than a lost one, and another one would be created at once, again and again. Upstream: times
+    (``kuberuntime_sandbox.go``, ``getSandboxIDByPodUID``).
+    """
+    ordered = sorted(sandboxes, key=lambda sandbox: (sandbox.attempt, sandbox.created_at), reverse=True)
+    newest = sorted(containers, key=lambda found: (found.attempt, found.created_at), reverse=True)
     return PodObservation(pod_uid, sequence, tuple(ordered), tuple(newest))
 
 

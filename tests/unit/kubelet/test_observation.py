@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
+from msgspec.structs import replace
+
 from podling.kubelet.observation import assemble
 from podling.runtime.base import ContainerState
 from tests.unit.kubelet.instances import container, sandbox
@@ -40,3 +44,11 @@ def test_fingerprint_changes_with_a_state() -> None:
     before = assemble("u-1", 1, [sandbox(1)], [RUNNING])
     assert before.fingerprint() == assemble("u-1", 2, [sandbox(1)], [RUNNING]).fingerprint()
     assert before.fingerprint() != assemble("u-1", 2, [sandbox(1)], [ended]).fingerprint()
+
+
+def test_later_attempt_is_newer_though_the_clock_was_set_back() -> None:
+    new = replace(sandbox(1), created_at=sandbox(1).created_at - timedelta(hours=1))
+    running = replace(RUNNING, created_at=RUNNING.created_at - timedelta(hours=1))
+    found = assemble("u-1", 1, [sandbox(0, ready=False), new], [container("app", 0), running])
+    assert found.sandbox == new
+    assert found.newest("app") == running

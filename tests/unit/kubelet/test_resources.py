@@ -55,6 +55,15 @@ def test_cpu_quota_has_a_minimum(milli: int, quota: int | None) -> None:
     assert cpu_quota(milli, 100000) == quota
 
 
+def test_limits_of_huge_pages_become_values_of_version_2() -> None:
+    """By the size of the page, in bytes."""
+    amounts = {"hugepages-2Mi": "6Mi", "hugepages-1Gi": "1Gi"}
+    subject = pod(container(requests=amounts, limits={**SMALL, **amounts}))
+    found = container_resources(subject, subject.spec.containers[0], CONFIG, NODE).unified
+    huge = {name: value for name, value in found.items() if name.startswith("hugetlb")}
+    assert huge == {"hugetlb.2MB.max": str(6 << 20), "hugetlb.1GB.max": str(GIB)}
+
+
 def test_container_limits_become_cgroup_values() -> None:
     subject = pod(container(requests={"cpu": "250m"}, limits={"cpu": "1", "memory": "64Mi"}))
     found = container_resources(subject, subject.spec.containers[0], CONFIG, NODE)

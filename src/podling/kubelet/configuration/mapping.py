@@ -31,6 +31,9 @@ ELSEWHERE = {
 SET_BY_NODE = frozenset({"cgroup_root"})
 """Fields of ``KubeletConfig`` that every node sets for itself."""
 
+MERGES_DEFAULTS = "merge_default_eviction_settings"
+"""The field that completes ``evictionHard`` with the defaults of the signals that it does not name."""
+
 REFUSED_BY_VALIDATION = frozenset({"run_once"})
 """Fields that Kubernetes refuses, too."""
 
@@ -86,10 +89,12 @@ def settings_from(document: KubeletConfiguration, folder: Path) -> tuple[dict[st
                 settings[target] = _converted(field, hints[target], folder)
             except ValueError as error:
                 problems.append(f"{field.path}: {error}")
-        elif field.name not in NO_EFFECT | REFUSED_BY_VALIDATION:
+        elif field.name not in NO_EFFECT | REFUSED_BY_VALIDATION | {MERGES_DEFAULTS}:
             refusal = _refusal(field)
             if refusal:
                 problems.append(refusal)
+    if document.merge_default_eviction_settings and "eviction_hard" in settings:
+        settings["eviction_hard"] = {**KubeletConfig().eviction_hard, **settings["eviction_hard"]}
     return _with_dependent(settings), problems
 
 

@@ -38,6 +38,7 @@ _DEBUG = "the kubelet's server has no such handler"
 _RESERVED_CGROUP = "reserved resources are subtracted from allocatable, and enforced on pods only"
 
 UNSUPPORTED: Mapping[str, Unsupported] = {
+    "address": Unsupported("the kubelet's server listens at the address of its node"),
     "authentication_x509_client_ca_file": Unsupported(
         "client certificates are verified by the cluster's authority"
     ),
@@ -47,14 +48,17 @@ UNSUPPORTED: Mapping[str, Unsupported] = {
     "container_log_max_workers": Unsupported("logs are rotated one after the other", (1,)),
     "container_runtime_endpoint": Unsupported("--runtime chooses the runtime"),
     "content_type": Unsupported("the node and its API server agree on the encoding", ("application/json",)),
-    "dra_manager_reconcile_period": Unsupported("the kubelet prepares no devices"),
     "enable_contention_profiling": Unsupported(_DEBUG),
     "enable_controller_attach_detach": Unsupported("no volume needs to be attached", (True,)),
     "enable_debug_flags_handler": Unsupported(_DEBUG, (False,)),
     "enable_profiling_handler": Unsupported(_DEBUG, (False,)),
+    "enable_server": Unsupported("port 0 switches the server off", (True,)),
     "event_burst": Unsupported(_NO_LIMIT),
     "event_record_qps": Unsupported(_NO_LIMIT, (0,)),
+    "fail_cgroup_v1": Unsupported("version 1 of cgroups is supported, too", (False,)),
     "hairpin_mode": Unsupported("the rules of the pod network do this", ("hairpin-veth",)),
+    "healthz_bind_address": Unsupported("the kubelet's own server shows its health"),
+    "healthz_port": Unsupported("the kubelet's own server shows its health", (0,)),
     "image_pull_credentials_verification_policy": Unsupported(
         "an image of the node is there for all its pods", ("NeverVerify",)
     ),
@@ -89,6 +93,7 @@ UNSUPPORTED: Mapping[str, Unsupported] = {
     "tls_cert_file": Unsupported(_CERTIFICATES),
     "tls_cipher_suites": Unsupported("the machine's OpenSSL chooses"),
     "tls_curve_preferences": Unsupported("the machine's OpenSSL chooses"),
+    "tls_min_version": Unsupported("the machine's OpenSSL chooses"),
     "tls_private_key_file": Unsupported(_CERTIFICATES),
     "tracing_endpoint": Unsupported("there is no tracing"),
     "tracing_sampling_rate_per_million": Unsupported("there is no tracing"),

@@ -151,7 +151,6 @@ class KubeletConfiguration(Struct, frozen=True, kw_only=True, omit_defaults=True
     single_process_oom_kill: bool | None = None
     cpu_manager_policy_options: dict[str, str] = field(default_factory=dict)
     cpu_manager_reconcile_period: str = ""
-    dra_manager_reconcile_period: str = ""
     memory_manager_policy: str = ""
     topology_manager_policy: str = ""
     topology_manager_scope: str = ""

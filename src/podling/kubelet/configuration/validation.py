@@ -134,9 +134,6 @@ def _periods(found: KubeletConfiguration) -> Iterator[str]:
             yield f"{text} requires feature gate CustomCPUCFSQuotaPeriod"
     elif not 0.001 <= period <= 1.0:
         yield f"{text} must be between 1ms and 1sec, inclusive"
-    if found.dra_manager_reconcile_period and _seconds(found.dra_manager_reconcile_period) <= 0:
-        value = found.dra_manager_reconcile_period
-        yield f"draManagerReconcilePeriod {value} must be greater than zero"
     most = found.crash_loop_back_off.max_container_restart_period
     if most is None:
         return

@@ -10,7 +10,7 @@ import base64
 import binascii
 import json
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -120,6 +120,12 @@ class Keyring:
                 f"Unable to retrieve some image pull secrets ({', '.join(missing)}); attempting to pull "
                 "the image may not succeed.",
             )
+        found += logins_for(image, await self._node_logins())
+        return tuple(dict.fromkeys(found))
+
+    async def credentials_in(self, secrets: Sequence[Secret], image: str) -> tuple[Credentials, ...]:
+        """Return the logins to try for an image that no pod wants, those of ``secrets`` first."""
+        found = [login for secret in secrets for login in logins_for(image, _secret_logins(secret))]
         found += logins_for(image, await self._node_logins())
         return tuple(dict.fromkeys(found))
 

@@ -9,12 +9,13 @@ reason (``pkg/kubelet/images``).
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from msgspec import Struct
 
 from podling import clock
-from podling.api.core_v1 import Container, Pod
+from podling.api.core_v1 import Container, Pod, Secret
 from podling.kubelet.backoff import RESET_AFTER, BackoffEntry, BackoffPolicy, next_entry
 from podling.kubelet.containers.credentials import Keyring
 from podling.kubelet.deps import KubeletDeps
@@ -22,14 +23,14 @@ from podling.kubelet.failures import StartFailure
 from podling.kubelet.pod_spec import field_path
 from podling.machinery.durations import go_duration
 from podling.runtime.failures import ImageFailure
-from podling.runtime.image_service import Image
+from podling.runtime.image_service import Credentials, Image
 
 BACKOFF_SHOWN_AFTER_SECONDS = 1.0
 """The delay after a failed pull before the container is synced again, to show its back-off."""
 
 
 class ImageUnavailable(StartFailure):
-    """The image is not on the node. ``retry_at`` is the earliest moment for another try."""
+    """The image is not on the node. ``retry_at``: the time of another try, on the steady clock."""
 
     def __init__(self, reason: str, message: str, retry_at: datetime | None = None) -> None:
         super().__init__(reason, message)
@@ -123,7 +124,7 @@ class ImageManager:
         failed = self._failed.get((pod.metadata.uid or "", name))
         if failed is None:
             return
-        now = clock.now()
+        now = clock.steady_now()
         since = now - failed.entry.last_update
         if since > RESET_AFTER or since >= timedelta(seconds=failed.entry.seconds):
             return
@@ -140,15 +141,9 @@ class ImageManager:
         queued = clock.monotonic()
         key = (pod.metadata.uid or "", name)
         try:
-            if self._places is None:
-                began = queued
-                image = await self._deps.runtime.images.pull(name, credentials)
-            else:
-                async with self._places:
-                    began = clock.monotonic()
-                    image = await self._deps.runtime.images.pull(name, credentials)
+            began, image = await self._pull_in_turn(name, credentials)
         except ImageFailure as error:
-            now = clock.now()
+            now = clock.steady_now()
             old = self._failed.get(key)
             entry = next_entry(old.entry if old else None, now, now, self._policy)
             self._failed[key] = _Failed(entry, str(error))
@@ -166,6 +161,25 @@ class ImageManager:
             f'Successfully pulled image "{wanted.reference}" in {go_duration(done - began)} '
             f"({go_duration(done - queued)} including waiting). Image size: {image.size_bytes} bytes.",
         )
+        return image
+
+    async def _pull_in_turn(self, name: str, credentials: Sequence[Credentials]) -> tuple[float, Image]:
+        """Pull when it is this pull's turn; return when that was, and the image. Raises ``ImageFailure``."""
+        if self._places is None:
+            began = clock.monotonic()
+            return began, await self._deps.runtime.images.pull(name, credentials)
+        async with self._places:
+            began = clock.monotonic()
+            return began, await self._deps.runtime.images.pull(name, credentials)
+
+    async def find(self, name: str) -> Image | None:
+        """Return an image of the node, for no pod. Raises ``ImageFailure``."""
+        return await self._deps.runtime.images.image_status(with_default_tag(name))
+
+    async def pull(self, name: str, secrets: Sequence[Secret]) -> Image:
+        """Pull an image for no pod, without a policy and without a back-off. Raises ``ImageFailure``."""
+        full = with_default_tag(name)
+        _, image = await self._pull_in_turn(full, await self._keyring.credentials_in(secrets, full))
         return image
 
     def forget(self, pod_uid: str) -> None:

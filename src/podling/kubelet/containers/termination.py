@@ -18,6 +18,7 @@ from msgspec import Struct
 
 from podling import clock
 from podling.api.core_v1 import Container, Pod, PodSpec
+from podling.cancellation import cancel_and_wait
 from podling.kubelet.containers.hooks import HookFailure, HookRunner
 from podling.kubelet.containers.init_actions import KillReason
 from podling.kubelet.deps import Recorder
@@ -154,9 +155,7 @@ class Killer:
         try:
             results = await asyncio.gather(*tasks, return_exceptions=True)
         except asyncio.CancelledError:
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+            await cancel_and_wait(tasks)
             raise
         for result in results:
             if isinstance(result, BaseException):

@@ -179,7 +179,7 @@ class EvictionManager:
         if not self._thresholds:
             return []
         observed = await node_left(self._deps, self._node())
-        now = clock.now()
+        now = clock.steady_now()
         self._pressure = observe_pressure(self._pressure, self._thresholds, observed, now)
         transition = timedelta(seconds=self._deps.config.eviction_pressure_transition_period)
         conditions = self._pressure.conditions(now, transition)

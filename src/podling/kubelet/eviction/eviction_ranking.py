@@ -59,16 +59,18 @@ def rank(uses: Sequence[PodUse], signal: str) -> tuple[PodUse, ...]:
     """Return the pods in the order of their eviction; critical pods are never evicted.
 
     Pods without measurements go first, then those above their request, then those of lower priority, then
-    those furthest above their request. Processes have no requests.
+    those furthest above their request. Processes have no requests. Names decide among equals, whose order
+    Kubernetes leaves open.
     """
     resource = RESOURCE_OF[signal]
 
-    def key(use: PodUse) -> tuple[float, ...]:
-        priority = use.pod.spec.priority or 0
+    def key(use: PodUse) -> tuple[float | str, ...]:
+        priority, metadata = use.pod.spec.priority or 0, use.pod.metadata
+        name = (metadata.namespace or "", metadata.name or "")
         if resource == "pids":
-            return priority, bool(use.containers), -use.total(resource)
+            return priority, bool(use.containers), -use.total(resource), *name
         above = use.total(resource) - pod_request(use.pod, resource).value
-        return bool(use.containers), above <= 0, priority, -above
+        return bool(use.containers), above <= 0, priority, -above, *name
 
     return tuple(sorted((use for use in uses if not is_critical(use.pod)), key=key))
 

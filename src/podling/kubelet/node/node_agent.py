@@ -129,7 +129,7 @@ class NodeAgent:
             status = node_status(
                 node.status, self._machine, config, self._hostname, self._health(), images, now
             )
-            if not self._is_due(now) and equal_except_heartbeat(status, node.status):
+            if not self._is_due(clock.steady_now()) and equal_except_heartbeat(status, node.status):
                 self._node = node
                 self._record_events(node, node)
                 return
@@ -143,7 +143,7 @@ class NodeAgent:
                 self._node = None
                 continue
             self._record_events(node, written)
-            self._node, self._reported_at = written, now
+            self._node, self._reported_at = written, clock.steady_now()
             if any(found.type == "Ready" and found.status == "True" for found in written.status.conditions):
                 self.ready.set()
             return
@@ -166,7 +166,7 @@ class NodeAgent:
         """Return the time until the status is sent though it has not changed."""
         if self._reported_at is None:
             return 0.0
-        since = (clock.now() - self._reported_at).total_seconds()
+        since = (clock.steady_now() - self._reported_at).total_seconds()
         return max(0.0, self._deps.config.node_status_report_frequency - since)
 
     async def _images(self) -> tuple[Image, ...]:

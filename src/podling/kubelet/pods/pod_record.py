@@ -139,7 +139,7 @@ class PodRecord:
         resizer = self._services.resizer
         self.resize = await resizer.carry_out(granted, self.observed, self.resize, self._node_memory)
         if self.resize.error:
-            self.memory.retry(error_retry(clock.now()))
+            self.memory.retry(error_retry(clock.steady_now()))
         await self.observe()
 
     @property

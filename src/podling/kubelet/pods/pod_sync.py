@@ -19,6 +19,7 @@ from msgspec.structs import replace
 
 from podling import clock, ids
 from podling.api.core_v1 import Container, Pod, PodStatus
+from podling.cancellation import cancel_and_wait
 from podling.kubelet.backoff import backoff_key
 from podling.kubelet.containers.container_spec import Instance
 from podling.kubelet.containers.images import ImageUnavailable, Wanted
@@ -148,7 +149,7 @@ class PodSync:
 
     def _note_held(self, pod: Pod, held: Held, memory: PodMemory) -> None:
         """Report a back-off when it begins and about once a minute, however often the pod is synced."""
-        name, now = held.container.name, clock.now()
+        name, now = held.container.name, clock.steady_now()
         until, told_at = memory.held_back.get(name, (None, now))
         interval = timedelta(seconds=self._services.deps.config.sync_frequency)
         if until != held.until or now - told_at >= interval:
@@ -202,9 +203,7 @@ class PodSync:
             if memory.restarting_all and plan.start:
                 memory.restarting_all = False
         finally:
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+            await cancel_and_wait(tasks)
 
     async def _end_replaced(
         self, plan: PodPlan, images: ImageTasks, volumes: ImageTasks, current: Pass
@@ -240,7 +239,7 @@ class PodSync:
         except OSError as error:
             text = f"error making pod data directories: {os_text(error)}"
             self._services.deps.recorder.event(pod, "Warning", "FailedToMakePodDataDirectories", text)
-            current.memory.retry(error_retry(clock.now()))
+            current.memory.retry(error_retry(clock.steady_now()))
             return False
         return True
 
@@ -263,7 +262,7 @@ class PodSync:
             wait = retry_seconds(memory.volume_failures)
             if isinstance(failure, WaitingVolume):
                 wait = min(wait, CLAIM_SECONDS)
-            memory.retry(clock.now() + timedelta(seconds=wait))
+            memory.retry(clock.steady_now() + timedelta(seconds=wait))
             memory.volumes_ready = False
             return False
         memory.volume_failures = 0
@@ -298,7 +297,7 @@ class PodSync:
     def _sandbox_failed(self, current: Pass, why: str) -> None:
         text = f"Failed to create pod sandbox: {why}"
         self._services.deps.recorder.event(current.pod, "Warning", "FailedCreatePodSandBox", text)
-        current.memory.retry(error_retry(clock.now()))
+        current.memory.retry(error_retry(clock.steady_now()))
 
     async def _start_one(
         self,
@@ -347,7 +346,7 @@ class PodSync:
             path = field_path(current.pod.spec, container.name)
             self._services.deps.recorder.event(current.pod, "Warning", "Failed", text, field_path=path)
         retry_at = failure.retry_at if isinstance(failure, ImageUnavailable) else None
-        current.memory.retry(retry_at or error_retry(clock.now()))
+        current.memory.retry(retry_at or error_retry(clock.steady_now()))
 
     async def _instance(
         self,

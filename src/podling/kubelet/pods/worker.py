@@ -78,8 +78,11 @@ class PodWorker:
         self._wake = asyncio.Event()
         self._wake.set()
         self._ended = asyncio.Event()
+        self.leaves = asyncio.Event()
+        """Set once the pod is to end: its worker kills what runs."""
         self._pass: asyncio.Task[None] | None = None
         self._due: datetime | None = None
+        """The time of the next pass without an event, as all times here on the steady clock."""
         self._refresh_at: datetime | None = None
         """The time of the next comparison of volumes with their sources; None: none is planned."""
         self._has_refreshed = False
@@ -149,10 +152,12 @@ class PodWorker:
 
     def _apply_demand(self) -> None:
         """Make another pass, and cancel a running one that the new demands supersede."""
-        wanted = advance(self.state, self.record.pod, self._demand, clock.now())
+        wanted = advance(self.state, self.record.pod, self._demand, clock.steady_now())
+        if not isinstance(wanted, Syncing):
+            self.leaves.set()
         if _supersedes(wanted, self.state):
             if self._ending_since is None:
-                self._ending_since = clock.now()
+                self._ending_since = clock.steady_now()
             if self._pass is not None:
                 self._pass.cancel()
         self._wake.set()
@@ -165,8 +170,10 @@ class PodWorker:
         while not (isinstance(self.state, Finished) and self.state.gone):
             await clock.wait_for(self._wake, self._seconds_to_wait())
             self._wake.clear()
-            since = self._ending_since or clock.now()
+            since = self._ending_since or clock.steady_now()
             self.state = advance(self.state, self.record.pod, self._demand, since, resumed=self._resumed)
+            if not isinstance(self.state, Syncing):
+                self.leaves.set()
             self._resumed = False
             await self._attempt()
         self._services.prober.forget(self.uid)
@@ -175,7 +182,7 @@ class PodWorker:
     def _seconds_to_wait(self) -> float | None:
         if self._due is None:
             return None
-        return max(0.0, (self._due - clock.now()).total_seconds())
+        return max(0.0, (self._due - clock.steady_now()).total_seconds())
 
     async def _attempt(self) -> None:
         """Make one pass; schedule another after a failure."""
@@ -209,7 +216,7 @@ class PodWorker:
         if isinstance(self.state, Terminating):
             text = f"error killing pod: {error}"
             self.record.record_event("Warning", "FailedKillPod", text)
-        self._due = error_retry(clock.now())
+        self._due = error_retry(clock.steady_now())
 
     async def _step(self) -> None:
         state = self.state
@@ -225,7 +232,7 @@ class PodWorker:
     # Running.
 
     async def _sync_pod(self) -> None:
-        memory, now = self.record.memory, clock.now()
+        memory, now, steady = self.record.memory, clock.now(), clock.steady_now()
         await self._observe()
         verdict = self._find_verdict(now)
         if verdict is not None:
@@ -254,7 +261,7 @@ class PodWorker:
         if memory.keep_pending(replacements(plan), starting):
             status = self.record.decide_status(soon=True)
         current = Pass(pod, self.record.observed, status, memory, self._report_progress)
-        due = self._volumes_are_due(now)
+        due = self._volumes_are_due(steady)
         if not plan.idle or plan.held:
             is_first = not self._has_refreshed
             await self._carry_out(plan, current)
@@ -274,8 +281,8 @@ class PodWorker:
         if self.record.resize.in_progress:
             await self.record.carry_out_resize(pod)
             self.record.decide_status()
-        await self._clean(current.pod, now)
-        self._schedule(plan.wake_at, now)
+        await self._clean(current.pod, steady)
+        self._schedule(plan.wake_at, now, steady)
 
     async def _refresh_volumes(self, current: Pass) -> None:
         self._sources_changed = False
@@ -284,14 +291,15 @@ class PodWorker:
 
     def _plan_refresh(self) -> None:
         """Schedule the next refresh of volumes: after the sync period, or sooner after a failure."""
-        frequency, now = self._services.deps.config.sync_frequency, clock.now()
+        frequency, now = self._services.deps.config.sync_frequency, clock.steady_now()
         seconds = ids.uniform(frequency, 1.5 * frequency)
         failures = self.record.memory.volume_failures
         self._has_refreshed = True
         if failures:
             self._refresh_at = now + timedelta(seconds=min(seconds, retry_seconds(failures)))
         else:
-            self._refresh_at = self._services.volumes.refresh_at(self.uid, now, seconds)
+            wanted = self._services.volumes.refresh_at(self.uid, now, seconds)
+            self._refresh_at = None if wanted is None else max(wanted, now + timedelta(seconds=frequency))
 
     async def _carry_out(self, plan: PodPlan, current: Pass) -> None:
         """Apply the plan, and report the result."""
@@ -359,13 +367,16 @@ class PodWorker:
         changed = shown not in (None, self._shown) and shows_metadata(self.record.pod.spec)
         return due or not self.record.memory.volumes_ready or changed
 
-    def _schedule(self, wake_at: datetime | None, now: datetime) -> None:
-        """Schedule the next pass without an event."""
+    def _schedule(self, wake_at: datetime | None, now: datetime, steady: datetime) -> None:
+        """Schedule the next pass without an event. ``now`` and ``steady`` are the same moment.
+
+        Moments of the pod's status are on the wall clock, which may be set; the wait for them is not.
+        """
         until = active_until(self.record.pod, self.record.status)
-        deferred = self.record.resize.retry_at(now)
-        retry_at, clean_at = self.record.memory.retry_at, self._clean_at
-        moments = (self._refresh_at, wake_at, retry_at, until, deferred, clean_at)
-        self._due = min((moment for moment in moments if moment is not None), default=None)
+        shown = (steady + (moment - now) for moment in (wake_at, until) if moment is not None)
+        deferred = self.record.resize.retry_at(steady)
+        own = (self._refresh_at, self.record.memory.retry_at, deferred, self._clean_at)
+        self._due = min((*shown, *(moment for moment in own if moment is not None)), default=None)
 
     async def _report_progress(self) -> None:
         """Report the state during a long pass."""
@@ -387,7 +398,7 @@ class PodWorker:
         if not silent:
             self.record.decide_status(soon=True)
         services.prober.begin_termination(pod)
-        await services.killer.kill_pod(pod, self.record.observed, remaining(state, clock.now()))
+        await services.killer.kill_pod(pod, self.record.observed, remaining(state, clock.steady_now()))
         services.prober.forget(self.uid)
         await self._observe()
         if self.record.observed.running:

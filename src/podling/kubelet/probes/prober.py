@@ -138,8 +138,8 @@ class Prober:
             await clock.sleep(ids.uniform(0, numbers.period))
         if kind is not ProbeKind.STARTUP:
             await watched.started.wait()
-        age = (clock.now() - watched.started_at).total_seconds()
-        await clock.sleep(numbers.initial_delay - age)
+        age = (clock.now() - watched.started_at).total_seconds()  # negative after the clock was set back
+        await clock.sleep(numbers.initial_delay - max(0.0, age))
         due = clock.monotonic()
         while True:
             answer = await self._probe_once(watched, kind, numbers.timeout)

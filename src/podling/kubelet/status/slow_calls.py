@@ -14,6 +14,7 @@ from datetime import datetime
 from typing import Any
 
 from podling import clock
+from podling.cancellation import cancel_and_wait
 from podling.kubelet.status.container_statuses import WaitingReason
 from podling.kubelet.status.worker_memory import PodMemory
 
@@ -77,9 +78,7 @@ class SlowCalls:
                 self._memory.waiting.pop(name, None)
                 if old is not None:
                     self._memory.waiting[name] = old
-            for report in reports:
-                report.cancel()
-            await asyncio.gather(*reports, return_exceptions=True)
+            await cancel_and_wait(reports)
 
 
 def _with_message(old: WaitingReason | None, reason: str, message: str) -> WaitingReason:

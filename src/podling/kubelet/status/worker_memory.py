@@ -36,7 +36,7 @@ class PodMemory:
     volumes_ready: bool = False
     volume_failures: int = 0
     retry_at: datetime | None = None
-    """The time of the next try after a failure."""
+    """The time of the next try after a failure, on the steady clock."""
 
     def retry(self, moment: datetime) -> None:
         """Schedule the next pass at ``moment`` or before."""

@@ -299,8 +299,12 @@ def adopted_cpus(
 ) -> CpuState | None:
     """Return the state in which the pod's containers keep the CPUs on which they run; None if they cannot.
 
-    Needed when a state file was lost or damaged while containers ran on.
+    Needed when a state file was lost or damaged while containers ran on. A container that does not run keeps
+    what the state gives it, and gets nothing else: pods that are adopted later may run there.
     """
+    uid = pod.metadata.uid or ""
+    before = state.assigned.get(uid, {})
+    state = release_cpus(state, uid)
     wanted = {c.name: exclusive_count(pod.spec, c) for c in regular_and_init(pod.spec)}
     own = {name: running[name] for name, count in wanted.items() if count and name in running}
     cpus = frozenset[int]().union(*own.values())
@@ -309,7 +313,9 @@ def adopted_cpus(
         return None
     if len(cpus) != sum(map(len, own.values())):
         return None
-    return CpuState(state.shared - cpus, {**state.assigned, pod.metadata.uid or "": own})
+    idle = {name: held for name, held in before.items() if name not in own and not held & cpus}
+    held = {**idle, **own}
+    return CpuState(state.shared.difference(*held.values()), {**state.assigned, uid: held})
 
 
 def has_all_cpus(state: CpuState, pod: Pod) -> bool:

@@ -44,7 +44,7 @@ class Tokens:
         """Return a token that stays valid for some time. Raises ``MissingReference``."""
         key = (pod.metadata.uid or "", audience, seconds)
         held = self._held.get(key)
-        now = clock.now()
+        now = clock.steady_now()
         if held is not None and now < held.renew_at:
             return held.token
         account = pod.spec.service_account_name or "default"
@@ -65,7 +65,8 @@ class Tokens:
             raise MissingReference(f"failed to fetch token: {error}") from error
         if not isinstance(answer, TokenRequest) or not answer.status.token:
             raise MissingReference("failed to fetch token: the answer holds none")
-        expires = answer.status.expiration_timestamp or now + timedelta(seconds=seconds)
+        # The time of expiry is on the API server's clock, which may be another than this node's.
+        expires = now + timedelta(seconds=answer.spec.expiration_seconds or seconds)
         jitter = timedelta(seconds=ids.uniform(0, MAX_JITTER_SECONDS))
         self._held[key] = _Held(answer.status.token, renewal_time(now, expires, jitter))
         return answer.status.token

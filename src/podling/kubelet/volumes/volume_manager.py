@@ -187,7 +187,7 @@ class VolumeManager:
         """Return when the pod's volumes are to be compared with their sources though no source has changed.
 
         That is after ``seconds``, in case a change was missed; and with a runtime that reports its changes
-        only when something expires or grows. None: never.
+        only when something expires or grows. None: never. ``now`` and the result are on the steady clock.
         """
         if reporting_runtime(self._deps) is None or self._claims.may_grow(uid):
             return now + timedelta(seconds=seconds)
@@ -239,11 +239,16 @@ class VolumeManager:
         await blocking_for_pod(uid, _remove_pod_directory, self._directories.pod(uid))
 
 
-def _remove_pod_directory(path: Path) -> None:
-    """Unmount and detach the pod's volumes, then remove the directory; other mounts inside it stay."""
+def release_devices(path: Path) -> None:
+    """Detach the disk images that are block devices of the pod with this directory, and of no other."""
     for link in path.glob("volumeDevices/*/*"):
         if link.is_symlink():
             release_image(link.readlink(), path.name)
+
+
+def _remove_pod_directory(path: Path) -> None:
+    """Unmount and detach the pod's volumes, then remove the directory; other mounts inside it stay."""
+    release_devices(path)
     volumes = path / "volumes"
     if volumes.exists():
         for plugin in volumes.iterdir():

@@ -2,6 +2,9 @@
 
 The streams are pipes that the node's root made. A process may open its own again (``/dev/stderr``) only if
 they belong to its user, and an OCI runtime inside of the namespace cannot give them away.
+
+A process without input reads ``/dev/null``, the node's own device. crun before 1.24 makes the pod's user its
+owner, who could then close it to every program of the node, so it is taken back before the process runs.
 """
 
 from __future__ import annotations
@@ -13,6 +16,8 @@ from contextlib import suppress
 from podling.runtime.base import IdRange
 from podling.runtime.oci.records import ContainerRecord
 
+NULL_MODE = 0o666
+
 
 def stdio_owner(record: ContainerRecord, users: IdRange | None) -> tuple[int, int] | None:
     """Return the node's IDs of the container's user and group; None without a user namespace."""
@@ -22,11 +27,26 @@ def stdio_owner(record: ContainerRecord, users: IdRange | None) -> tuple[int, in
     return users.first + user, users.first + group
 
 
+def take_null_back() -> None:
+    """Make ``/dev/null`` root's again, open to all, if an OCI runtime gave it away. Raises ``OSError``."""
+    found = os.stat(os.devnull)
+    if not stat.S_ISCHR(found.st_mode):
+        return
+    if (found.st_uid, found.st_gid) != (0, 0):
+        os.chown(os.devnull, 0, 0)
+    if stat.S_IMODE(found.st_mode) != NULL_MODE:
+        os.chmod(os.devnull, NULL_MODE)
+
+
 def give_stdio(record: ContainerRecord, users: IdRange | None) -> None:
-    """Give the pipes of a created container's process to its user; a terminal is the pod's own."""
+    """Give the pipes of a created container's process to its user; a terminal is the pod's own.
+
+    Raises ``OSError``.
+    """
     owner = stdio_owner(record, users)
     if owner is None:
         return
+    take_null_back()
     for number in range(3):
         place = f"/proc/{record.pid}/fd/{number}"
         with suppress(FileNotFoundError):

@@ -45,6 +45,9 @@ class Life:
         self.exited = asyncio.Event()
         self.listeners: list[Listener] = []
         self.starting = False
+        self._began: float | None = None
+        self._ended: float | None = None
+        """When the process began and ended, in monotonic time: its age does not change with a clock."""
         self._report = report
         self._timers: dict[int, clock.Timer] = {}
         self._timer_number = 0
@@ -59,10 +62,10 @@ class Life:
 
     def age(self) -> float:
         """Seconds since the container started (in its current state: until it ended)."""
-        started = self.container.started_at
-        if started is None:
+        if self._began is None:
             return 0.0
-        return ((self.container.finished_at or clock.now()) - started).total_seconds()
+        until = clock.monotonic() if self._ended is None else self._ended
+        return round(until - self._began, 6)  # timers are exact to a fraction of a microsecond
 
     def seconds_to_next_use(self) -> float | None:
         """Return the time until the script's use changes; None if it does not."""
@@ -73,6 +76,7 @@ class Life:
 
     def begin(self, pid: int) -> None:
         """The process runs: set the timers of its script."""
+        self._began = clock.monotonic()
         self.container = replace(
             self.container, state=ContainerState.RUNNING, started_at=clock.now(), pid=pid
         )
@@ -90,6 +94,7 @@ class Life:
         if self.exited.is_set():
             return
         self._drop_timers()
+        self._ended = clock.monotonic()
         self.container = replace(
             self.container,
             state=ContainerState.EXITED,
@@ -125,6 +130,7 @@ class Life:
         """End at ``at``, as the machine lost its power: without an event or a report."""
         if self.running or self.starting:
             self._drop_timers()
+            self._ended = clock.monotonic()
             self.container = replace(
                 self.container,
                 state=ContainerState.EXITED,

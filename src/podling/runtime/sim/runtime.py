@@ -342,6 +342,15 @@ class SimRuntime:
         self._life(container_id).script = script
         self.changes.note()
 
+    def is_served(self, address: str) -> bool:
+        """Return whether a container of the pod with this address runs, or one in the machine's network."""
+        return any(
+            life.running
+            for sandbox in self._sandboxes.values()
+            if sandbox.ready and (address in sandbox.ips or not sandbox.ips)
+            for life in self._in_sandbox[sandbox.id].values()
+        )
+
     def lose_power(self) -> None:
         """Stop the machine at once: everything on it ends without an event."""
         at = clock.now()

@@ -11,6 +11,7 @@ import pytest
 from podling.kubelet.config import KubeletConfig
 from podling.kubelet.configuration.mapping import (
     ELSEWHERE,
+    MERGES_DEFAULTS,
     REFUSED_BY_VALIDATION,
     SET_BY_NODE,
     every_field,
@@ -40,6 +41,45 @@ def supported_names() -> frozenset[str]:
 
 
 EVERY = {field.name for field in every_field(KubeletConfiguration)}
+UPSTREAM = """
+address allowedUnsafeSysctls authentication authorization cgroupDriver cgroupRoot cgroupsPerQOS clusterDNS
+clusterDomain configMapAndSecretChangeDetectionStrategy containerLogMaxFiles containerLogMaxSize
+containerLogMaxWorkers containerLogMonitorInterval containerRuntimeEndpoint contentType cpuCFSQuota
+cpuCFSQuotaPeriod cpuManagerPolicy cpuManagerPolicyOptions cpuManagerReconcilePeriod crashLoopBackOff
+enableContentionProfiling enableControllerAttachDetach enableDebugFlagsHandler enableDebuggingHandlers
+enableProfilingHandler enableServer enableSystemLogHandler enableSystemLogQuery enforceNodeAllocatable
+eventBurst eventRecordQPS evictionHard evictionMaxPodGracePeriod evictionMinimumReclaim
+evictionPressureTransitionPeriod evictionSoft evictionSoftGracePeriod failCgroupV1 failSwapOn featureGates
+fileCheckFrequency hairpinMode healthzBindAddress healthzPort httpCheckFrequency
+imageGCHighThresholdPercent imageGCLowThresholdPercent imageMaximumGCAge imageMinimumGCAge
+imagePullCredentialsVerificationPolicy imageServiceEndpoint iptablesDropBit iptablesMasqueradeBit
+kernelMemcgNotification kubeAPIBurst kubeAPIQPS kubeReserved kubeReservedCgroup kubeletCgroups
+localStorageCapacityIsolation logging makeIPTablesUtilChains maxOpenFiles maxParallelImagePulls maxPods
+memoryManagerPolicy memoryReservationPolicy memorySwap memoryThrottlingFactor mergeDefaultEvictionSettings
+nodeLeaseDurationSeconds nodeStatusMaxImages nodeStatusReportFrequency nodeStatusUpdateFrequency
+oomScoreAdj podCIDR podLogsDir podPidsLimit podsPerCore port preloadedImagesVerificationAllowlist
+protectKernelDefaults providerID qosReserved readOnlyPort registerNode registerWithTaints registryBurst
+registryPullQPS reservedMemory reservedSystemCPUs resolvConf rotateCertificates runOnce
+runtimeRequestTimeout seccompDefault serializeImagePulls serverTLSBootstrap showHiddenMetricsForVersion
+shutdownGracePeriod shutdownGracePeriodByPodPriority shutdownGracePeriodCriticalPods singleProcessOOMKill
+staticPodPath staticPodURL staticPodURLHeader streamingConnectionIdleTimeout syncFrequency systemCgroups
+systemReserved systemReservedCgroup tlsCertFile tlsCipherSuites tlsCurvePreferences tlsMinVersion
+tlsPrivateKeyFile topologyManagerPolicy topologyManagerPolicyOptions topologyManagerScope tracing
+userNamespaces volumePluginDir volumeStatsAggPeriod
+"""
+"""The fields of Kubernetes 1.36 (``k8s.io/kubelet``, ``config/v1beta1/types.go``)."""
+
+
+def test_document_has_the_fields_of_kubernetes_and_no_other() -> None:
+    own = {each.encode_name for each in msgspec.structs.fields(KubeletConfiguration)}
+    assert own - {"apiVersion", "kind"} == set(UPSTREAM.split())
+
+
+@pytest.mark.parametrize(
+    "name", sorted(EVERY - supported_names() - NO_EFFECT - REFUSED_BY_VALIDATION - {MERGES_DEFAULTS})
+)
+def test_unsupported_field_has_a_reason(name: str) -> None:
+    assert UNSUPPORTED[name].reason
 
 
 def test_every_field_has_one_treatment() -> None:
@@ -101,6 +141,15 @@ def test_every_field_of_the_kubelet_is_one_of_kubernetes_or_named_here() -> None
         ({"maxParallelImagePulls": 1}, {"max_parallel_image_pulls": 1}),
         ({"podPidsLimit": -5}, {"pod_pids_limit": -1}),
         ({"userNamespaces": {"idsPerPod": 131072}}, {"user_namespaces_ids_per_pod": 131072}),
+        (
+            {"evictionHard": {"memory.available": "1Gi"}, "mergeDefaultEvictionSettings": True},
+            {"eviction_hard": {**KubeletConfig().eviction_hard, "memory.available": "1Gi"}},
+        ),
+        ({"mergeDefaultEvictionSettings": True}, {}),
+        (
+            {"evictionHard": {"memory.available": "1Gi"}, "mergeDefaultEvictionSettings": False},
+            {"eviction_hard": {"memory.available": "1Gi"}},
+        ),
         ({"hairpinMode": "hairpin-veth", "rotateCertificates": True}, {}),
         ({"iptablesDropBit": 3, "streamingConnectionIdleTimeout": "2h"}, {}),
     ],

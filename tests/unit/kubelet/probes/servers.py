@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -36,13 +37,13 @@ def subject(port: int = 80) -> Subject:
 
 
 @asynccontextmanager
-async def server(handler: Any) -> AsyncIterator[int]:
-    """Serve HTTP on a free port of this machine."""
+async def server(handler: Any, tls: ssl.SSLContext | None = None) -> AsyncIterator[int]:
+    """Serve HTTP, or HTTPS with these settings, on a free port of this machine."""
     app = web.Application()
     app.router.add_route("*", "/{path:.*}", handler)
     runner = web.AppRunner(app)
     await runner.setup()
-    site = web.TCPSite(runner, "127.0.0.1", 0)
+    site = web.TCPSite(runner, "127.0.0.1", 0, ssl_context=tls)
     await site.start()
     try:
         yield int(runner.addresses[0][1])

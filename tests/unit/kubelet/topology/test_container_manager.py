@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 
 from podling.kubelet.config import KubeletConfig, MemoryReservation
 from podling.kubelet.topology.container_manager import ContainerManager
+from podling.kubelet.topology.cpu_rules import exclusive_count
 from podling.kubelet.topology.cpu_sets import CpuSet, parse_cpus
 from podling.kubelet.topology.manager_settings import manager_settings
 from podling.machinery.pods import is_sidecar, regular_and_init
@@ -158,6 +160,21 @@ def test_refused_pod_changes_nothing(tmp_path: Path) -> None:
     assert machine.cpus("x") == "0-1,3-7,9-11"
 
 
+def test_running_container_keeps_its_cpus_through_restarts_after_a_lost_state(tmp_path: Path) -> None:
+    machine = Machine(tmp_path)
+    pods = {"a": guaranteed("a", ("1", "1Gi")), "b": guaranteed("b", ("1", "1Gi"), init=(("1", "1Gi"),))}
+    for pod in pods.values():
+        assert machine.manager.admit(pod) is None
+    held = machine.cpus("b")
+    machine.manager.release("a")
+    asyncio.run(machine.manager.save())
+    (tmp_path / "cpu_manager_state").unlink()
+    for _ in range(3):
+        machine.restart().adopt(pods["b"], {"c0": held})
+        assert machine.cpus("b") == held
+        asyncio.run(machine.manager.save())
+
+
 SIZES = st.tuples(st.sampled_from(["500m", "1", "2", "3"]), st.sampled_from(["1Gi", "3Gi"]))
 STEPS: st.SearchStrategy[tuple[str, int, list[Size], list[Size]]] = st.one_of(
     st.tuples(
@@ -208,6 +225,9 @@ def test_cpus_are_never_assigned_twice(
             machine.restart()
             for name, pod in pods.items():
                 machine.manager.adopt(pod, running[name])
+            for name, pod in pods.items():
+                for container in filter(partial(exclusive_count, pod.spec), pod.spec.containers):
+                    assert machine.cpus(name, container.name) == running[name][container.name]
         check(machine, pods)
 
 
