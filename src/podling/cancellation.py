@@ -7,7 +7,7 @@ left. The second cancellation would otherwise interrupt the clean-up that the fi
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Iterable
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -36,6 +36,24 @@ async def cancel_and_settle(*tasks: asyncio.Task[Any]) -> None:
     finally:
         for task in tasks:
             if not task.cancelled():
+                task.exception()
+
+
+async def cancel_and_wait(tasks: Iterable[asyncio.Task[Any]]) -> None:
+    """Cancel ``tasks`` and wait until all of them have ended; their errors are dropped.
+
+    A cancellation of the caller cuts the wait short. ``asyncio.gather`` does the same, but takes turns of the
+    loop for tasks that are done on some versions of Python only, and so changes the order of all else.
+    """
+    cancelled = tuple(tasks)
+    for task in cancelled:
+        task.cancel()
+    try:
+        if pending := [task for task in cancelled if not task.done()]:
+            await asyncio.wait(pending)
+    finally:
+        for task in cancelled:
+            if task.done() and not task.cancelled():
                 task.exception()
 
 

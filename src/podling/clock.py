@@ -16,7 +16,8 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Coroutine
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, AbstractContextManager
+from contextvars import ContextVar
 from datetime import UTC, datetime
 from types import TracebackType
 from typing import Any, Protocol
@@ -42,8 +43,16 @@ class WoundClock(Protocol):
     def call_later(self, seconds: float, callback: Callable[..., object], *arguments: object) -> Timer: ...
     def hold(self) -> Timer: ...
     def note_activity(self) -> None: ...
+    def steady_time(self) -> float: ...
+    def set_aside(self, hold: Any) -> AbstractContextManager[bool]: ...
+    async def wind_to(self, moment: float) -> None: ...
 
 
+_client_hold: ContextVar[Timer | None] = ContextVar("client_hold", default=None)
+"""The hold on a wound clock for the client's request that the running task serves."""
+_INSTANT = 1e-6
+_STARTED_AT = time.time() - time.monotonic()
+"""The wall time at which the steady clock was zero, as this process saw it at its start."""
 _own_times = False
 """True once this process has made such a loop: time is read too often to query the loop each time."""
 
@@ -66,6 +75,20 @@ def now() -> datetime:
     """Return the current time in UTC, with microseconds. Read it once per decision and pass it on."""
     loop = own_loop() if _own_times else None
     return datetime.now(UTC) if loop is None else datetime.fromtimestamp(loop.wall_time(), UTC)
+
+
+def steady_now() -> datetime:
+    """Return the time in UTC on a clock that is never set: for moments that one process compares.
+
+    It is ``now()`` as long as the machine's clock is not set. A moment that is stored, or compared with a
+    stored one, is ``now()``'s. Go's ``time.Time`` has both times in one value, and subtracts the steady ones.
+    """
+    if _own_times:
+        loop: Any = asyncio._get_running_loop()
+        if hasattr(loop, "wall_time"):
+            seconds = loop.unset_time() if hasattr(loop, "unset_time") else loop.wall_time()
+            return datetime.fromtimestamp(seconds, UTC)
+    return datetime.fromtimestamp(_STARTED_AT + time.monotonic(), UTC)
 
 
 def seconds_precision(moment: datetime) -> datetime:
@@ -146,6 +169,37 @@ def hold() -> Timer | None:
     return None if wound is None else wound.hold()
 
 
+def hold_for_client() -> Timer | None:
+    """Return ``hold()`` for a client's request, which the running task serves."""
+    found = hold()
+    if found is not None:
+        _client_hold.set(found)
+    return found
+
+
+async def sleep_in_request(seconds: float) -> None:
+    """Wait for ``seconds`` as a part of a request.
+
+    The request does not stop a wound clock meanwhile. If a client waits for it and the clock stands
+    still, the clock moves on by this time: the client could not wind it.
+    """
+    wound, held = wound_clock(), _client_hold.get()
+    if wound is None or held is None:
+        await sleep(seconds)
+        return
+    with wound.set_aside(held) as is_waited_for:
+        if not is_waited_for:
+            await sleep(seconds)
+            return
+        moment = wound.steady_time() + seconds + _INSTANT  # the sleep ends before the winding does
+        winding = asyncio.create_task(wound.wind_to(moment))
+        try:
+            await sleep(seconds)
+        finally:
+            winding.cancel()
+            await asyncio.gather(winding, return_exceptions=True)
+
+
 def note_activity() -> None:
     """Let a wound clock wait a moment: a client was sent something, and may react."""
     wound = wound_clock()
@@ -174,7 +228,11 @@ async def first_of(*waits: Coroutine[Any, Any, object]) -> None:
     finally:
         for task in tasks:
             task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        if pending := [task for task in tasks if not task.done()]:
+            await asyncio.wait(pending)
+        for task in tasks:
+            if not task.cancelled():
+                task.exception()  # it is retrieved, so that asyncio does not log it
 
 
 class _WoundTimeout:

@@ -13,8 +13,8 @@ from __future__ import annotations
 import asyncio
 import heapq
 import math
-from collections.abc import AsyncIterator, Callable, Coroutine
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from datetime import UTC, datetime
 from itertools import count
 from typing import Any, TypeVar
@@ -49,15 +49,21 @@ class WoundTimer:
 
 
 class Hold:
-    """A request in work; the clock is not wound past it until ``cancel``."""
+    """A request in work; the clock is not wound past it until ``cancel``.
 
-    __slots__ = ("_release", "since")
+    ``waits`` is the number of its parts that wait for time themselves, and let it pass meanwhile.
+    """
+
+    __slots__ = ("_release", "is_over", "since", "waits")
 
     def __init__(self, release: Callable[[Hold], None], since: float) -> None:
         self._release = release
         self.since = since
+        self.waits = 0
+        self.is_over = False
 
     def cancel(self) -> None:
+        self.is_over = True
         self._release(self)
 
 
@@ -126,6 +132,33 @@ class Winding:
     def _release(self, hold: Hold) -> None:
         if self._holds.pop(hold, hold) is None:
             self.note_activity()  # the client gets its answer now
+
+    @contextmanager
+    def set_aside(self, hold: Hold) -> Iterator[bool]:
+        """Let time pass although a request is in work: it waits for time itself.
+
+        The value is false if the request is over already.
+        """
+        if hold.is_over:
+            yield False
+            return
+        hold.waits += 1
+        self._holds.pop(hold, None)
+        try:
+            yield True
+        finally:
+            hold.waits -= 1
+            if not hold.waits and not hold.is_over:
+                hold.since = self._machine()
+                self._holds[hold] = None
+
+    async def wind_to(self, moment: float) -> None:
+        """Wind the clock to a moment of ``steady_time`` where it stands still, after other windings."""
+        async with self._turn:
+            seconds = moment - self.steady_time()
+            if not self._speed and seconds > 0:
+                async with self._winding(seconds) as reached:
+                    await reached
 
     def note_activity(self) -> None:
         """Note that a client was sent something, or sent something."""
@@ -204,15 +237,20 @@ class Winding:
     @asynccontextmanager
     async def _wound_by(self, seconds: float) -> AsyncIterator[asyncio.Future[None]]:
         """Wind until the block ends; its value is done when so many seconds have passed."""
-        async with self._turn:
-            self._now = self.steady_time()
-            self._target = self._now + seconds
-            self._reached = reached = asyncio.get_running_loop().create_future()
-            try:
-                yield reached
-            finally:
-                self._since = self._machine()
-                self._arrive()
+        async with self._turn, self._winding(seconds) as reached:
+            yield reached
+
+    @asynccontextmanager
+    async def _winding(self, seconds: float) -> AsyncIterator[asyncio.Future[None]]:
+        """``_wound_by`` for a caller that has the turn."""
+        self._now = self.steady_time()
+        self._target = self._now + seconds
+        self._reached = reached = asyncio.get_running_loop().create_future()
+        try:
+            yield reached
+        finally:
+            self._since = self._machine()
+            self._arrive()
 
     def _arrive(self) -> None:
         self._target, reached, self._reached = None, self._reached, None

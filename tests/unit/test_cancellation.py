@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from podling import clock
-from podling.cancellation import cancel_and_settle, run_to_end, settled
+from podling.cancellation import cancel_and_settle, cancel_and_wait, run_to_end, settled
 
 
 async def test_settled_waits_for_slow_clean_up_through_many_cancellations() -> None:
@@ -64,3 +64,21 @@ async def test_run_to_end_gives_results_and_errors() -> None:
     assert await run_to_end(gives()) == 3
     with pytest.raises(ValueError, match="no"):
         await run_to_end(fails())
+
+
+async def test_errors_of_cancelled_tasks_are_dropped_when_all_have_ended() -> None:
+    ended: list[str] = []
+
+    async def clean_up() -> None:
+        try:
+            await clock.sleep(100)
+        finally:
+            await clock.sleep(1)
+            ended.append("cleaned up")
+            raise ValueError("failed")
+
+    done = asyncio.create_task(clock.sleep(0))
+    waiting = asyncio.create_task(clean_up())
+    await clock.sleep(1)
+    await cancel_and_wait([done, waiting])
+    assert ended == ["cleaned up"]

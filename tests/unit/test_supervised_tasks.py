@@ -40,6 +40,7 @@ from podling.testing import ControlPlane, memory_cluster
 from tests.support.failing_tasks import FailingTasks, sites
 from tests.support.full_store import FullStore
 from tests.support.kubelet_node import NODE, SimNode, pod, sim_node
+from tests.support.node_controllers import Notes
 from tests.support.scenarios import FOLDER, scenario
 
 pytestmark = [pytest.mark.usefixtures("failures_expected"), pytest.mark.slow]
@@ -177,7 +178,10 @@ async def test_every_task_may_fail_once(
             capacity={"cpu": "4", "memory": "8Gi", "ephemeral-storage": "100Gi"},
             static_pod_path=files,
         )
-        async with control_plane(plane, tmp_path), sim_node(plane, tmp_path, Scenario(), config) as node:
+        async with (
+            control_plane(plane, tmp_path),
+            sim_node(plane, tmp_path, Scenario(), config, node_controllers={"notes": Notes}) as node,
+        ):
             settings = ConfigMap(metadata=ObjectMeta(name="settings", namespace="default"))
             await node.client.create(settings)
             await node.pass_time(60)

@@ -19,6 +19,7 @@ import msgspec
 
 from podling.machinery.bootstrap_tokens import BootstrapToken
 from podling.machinery.network_ranges import MODES
+from podling.machinery.node_masks import NodeMasks
 
 NAMESPACE = "kube-public"
 NAME = "cluster-info"
@@ -27,6 +28,11 @@ SIGNATURE_PREFIX = "jws-kubeconfig-"
 CONFIGURATION_NAMESPACE, CONFIGURATION = "kube-system", "kubeadm-config"
 """The ConfigMap with the configuration of the cluster, for nodes and those that want to become nodes."""
 CONFIGURATION_KEY = "ClusterConfiguration"
+_MASK_OPTIONS = {
+    "node-cidr-mask-size": "single",
+    "node-cidr-mask-size-ipv4": "ipv4",
+    "node-cidr-mask-size-ipv6": "ipv6",
+}
 HASH_PREFIX = "sha256:"
 _HASH = re.compile(r"sha256:[0-9a-f]{64}")
 
@@ -57,17 +63,24 @@ class Networking(msgspec.Struct, frozen=True):
     """The ranges of pods' addresses."""
     mode: str = ""
     """The way of packets to pods of other machines: one of ``network_ranges.MODES``."""
+    masks: NodeMasks = NodeMasks()
+    """The sizes of nodes' blocks of pods' addresses."""
 
 
-def configuration(server: str, pods: str, services: str, mode: str) -> str:
+def configuration(server: str, pods: str, services: str, mode: str, masks: NodeMasks) -> str:
     """Return the text of kubeadm's ``ClusterConfiguration`` with the network, which nodes need to know.
 
-    ``podNetworkMode`` is our own field.
+    The sizes of nodes' blocks are options of the controller manager, as in kubeadm; ``podNetworkMode`` is our
+    own field.
     """
+    sizes = {option: getattr(masks, name) for option, name in _MASK_OPTIONS.items()}
     document: dict[str, Any] = {
         "apiVersion": "kubeadm.k8s.io/v1beta4",
         "kind": "ClusterConfiguration",
         "controlPlaneEndpoint": server.removeprefix("https://"),
+        "controllerManager": {
+            "extraArgs": [{"name": option, "value": str(size)} for option, size in sizes.items() if size]
+        },
         "networking": {
             "dnsDomain": "cluster.local",
             "podSubnet": pods,
@@ -81,11 +94,21 @@ def configuration(server: str, pods: str, services: str, mode: str) -> str:
 def networking(text: str) -> Networking:
     """Return the network that a ``ClusterConfiguration`` describes."""
     try:
-        found = msgspec.yaml.decode(text)["networking"]
+        document = msgspec.yaml.decode(text)
+        found = document["networking"]
         pods, mode = found.get("podSubnet"), found.get("podNetworkMode")
     except (msgspec.DecodeError, LookupError, TypeError, AttributeError):
         return Networking()
-    return Networking(pods if isinstance(pods, str) else "", mode if mode in MODES else "")
+    return Networking(pods if isinstance(pods, str) else "", mode if mode in MODES else "", _masks(document))
+
+
+def _masks(document: dict[str, Any]) -> NodeMasks:
+    """Return the sizes of nodes' blocks among the options of the controller manager."""
+    try:
+        given = {each["name"]: each["value"] for each in document["controllerManager"]["extraArgs"]}
+        return NodeMasks(**{name: int(given.get(option, 0)) for option, name in _MASK_OPTIONS.items()})
+    except (LookupError, TypeError, ValueError):
+        return NodeMasks()
 
 
 def server_and_authority(text: str) -> tuple[str, bytes]:

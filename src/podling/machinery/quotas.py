@@ -32,6 +32,7 @@ from podling.machinery.pods import (
     qos_class_of,
 )
 from podling.machinery.quantity import ZERO, Quantity, of, parse
+from podling.machinery.resized_pods import effective_spec
 from podling.machinery.storage_classes import attributes_classes_of, class_of
 
 NATIVE = ("cpu", "memory", "ephemeral-storage")
@@ -75,11 +76,12 @@ def _has_ended(pod: Pod, now: datetime) -> bool:
 
 def _pod_usage(pod: Pod) -> Resources:
     found: Resources = {"pods": ONE}
-    for name, amount in pod_requests(pod.spec).items():
+    spec = effective_spec(pod)
+    for name, amount in pod_requests(spec).items():
         if name in NATIVE or name.startswith("hugepages-"):
             found[name] = amount
         found[f"requests.{name}"] = amount
-    for name, amount in pod_limits(pod.spec).items():
+    for name, amount in pod_limits(spec).items():
         if name in NATIVE:
             found[f"limits.{name}"] = amount
     return found

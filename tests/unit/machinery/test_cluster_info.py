@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 from podling.apiserver.auth.pki import Pki
 from podling.machinery import cluster_info
 from podling.machinery.bootstrap_tokens import BootstrapToken
-from podling.machinery.cluster_info import UnusableInformation, configuration, networking
+from podling.machinery.cluster_info import Networking, UnusableInformation, configuration, networking
+from podling.machinery.node_masks import NodeMasks
 
 TOKEN = BootstrapToken("abcdef", "0123456789abcdef")
 
@@ -118,7 +119,7 @@ def test_other_texts_are_no_hashes(text: str) -> None:
     ("text", "network"),
     [
         (
-            configuration("https://10.0.0.1:6443", "10.88.0.0/16", "10.96.0.0/12", "routes"),
+            configuration("https://10.0.0.1:6443", "10.88.0.0/16", "10.96.0.0/12", "routes", NodeMasks()),
             ("10.88.0.0/16", "routes"),
         ),
         ("networking: {podSubnet: 10.88.0.0/16, podNetworkMode: pigeons}", ("10.88.0.0/16", "")),
@@ -131,3 +132,18 @@ def test_other_texts_are_no_hashes(text: str) -> None:
 def test_network_in_the_configuration_of_a_cluster(text: str, network: tuple[str, str]) -> None:
     found = networking(text)
     assert (found.pods, found.mode) == network
+
+
+@pytest.mark.parametrize("masks", [NodeMasks(), NodeMasks(single=26), NodeMasks(ipv4=25, ipv6=80)])
+def test_sizes_of_blocks_are_in_the_configuration_of_a_cluster(masks: NodeMasks) -> None:
+    text = configuration("https://10.0.0.1:6443", "10.88.0.0/16", "10.96.0.0/12", "routes", masks)
+    assert networking(text).masks == masks
+
+
+@pytest.mark.parametrize(
+    "options",
+    ["", "[]", "{}", "[1]", "[{name: node-cidr-mask-size, value: big}]", "[{name: other, value: 9}]"],
+)
+def test_unreadable_sizes_of_blocks_are_those_of_no_option(options: str) -> None:
+    text = f"networking: {{podSubnet: 10.88.0.0/16}}\ncontrollerManager: {{extraArgs: {options}}}"
+    assert networking(text) == Networking("10.88.0.0/16")

@@ -74,6 +74,13 @@ def test_malformed_option_is_refused_as_kubernetes_does(text: str, error: str) -
             ],
         ),
         (
+            {"LocalStorageCapacityIsolationFSQuotaMonitoring": True},
+            [
+                "cannot set feature gate LocalStorageCapacityIsolationFSQuotaMonitoring to true: "
+                "Podling does not have it"
+            ],
+        ),
+        (
             {"PodReadyToStartContainersCondition": False},
             ["cannot set feature gate PodReadyToStartContainersCondition to false: Podling always has it"],
         ),

@@ -20,7 +20,7 @@ def pod(metadata: dict[str, Any] | None = None, status: str = "Running", **spec:
     return codec.from_plain(plain, Pod)
 
 
-def container(name: str = "a", limits: dict[str, str] | None = None, **requests: str) -> dict[str, Any]:
+def container(name: str = "a", limits: dict[str, str] | None = None, **requests: Any) -> dict[str, Any]:
     return {"name": name, "resources": {"requests": requests, "limits": limits or {}}}
 
 
@@ -59,12 +59,123 @@ def used(obj: Any, plural: str, group: str = "", now: datetime = NOW) -> dict[st
             {"containers": [container(cpu="1")], "overhead": {"cpu": "1"}},
             {"cpu": "2", "requests.cpu": "2"},
         ),
+        (
+            {"containers": [container(cpu="1", limits={"cpu": "2"})], "overhead": {"cpu": "1"}},
+            {"cpu": "2", "requests.cpu": "2", "limits.cpu": "3"},
+        ),
+        (
+            {
+                "initContainers": [
+                    container("a", cpu="4", memory="100M", limits={"cpu": "8", "memory": "200M"}),
+                    container("b", cpu="1", memory="50M", limits={"cpu": "2", "memory": "100M"}),
+                ],
+                "containers": [
+                    container("c", cpu="1", memory="50M", limits={"cpu": "2", "memory": "100M"}),
+                    container("d", cpu="2", memory="25M", limits={"cpu": "5", "memory": "50M"}),
+                ],
+            },
+            {
+                "cpu": "4",
+                "requests.cpu": "4",
+                "limits.cpu": "8",
+                "memory": "100M",
+                "requests.memory": "100M",
+                "limits.memory": "200M",
+            },
+        ),
+        (
+            {"initContainers": [container(limits=None, **{"ephemeral-storage": "32Mi"})]},
+            {"ephemeral-storage": "32Mi", "requests.ephemeral-storage": "32Mi"},
+        ),
+        (
+            {"resources": {"requests": {"cpu": "1m"}, "limits": {"cpu": "2m"}}},
+            {"cpu": "1m", "requests.cpu": "1m", "limits.cpu": "2m"},
+        ),
+        (
+            {
+                "resources": {"requests": {"memory": "1Mi"}, "limits": {"memory": "2Mi"}},
+                "containers": [container(limits=None, **{"ephemeral-storage": "3Mi"})],
+            },
+            {
+                "ephemeral-storage": "3Mi",
+                "requests.ephemeral-storage": "3Mi",
+                "memory": "1Mi",
+                "requests.memory": "1Mi",
+                "limits.memory": "2Mi",
+            },
+        ),
     ],
 )
 def test_pod_counts_under_every_name_of_its_resources(
     spec: dict[str, Any], resources: dict[str, str]
 ) -> None:
     assert used(pod(**spec), "pods") == {"count/pods": "1", "pods": "1", **resources}
+
+
+def resized(
+    spec: dict[str, Any], actual: dict[str, Any] | None, allocated: dict[str, str], reason: str = ""
+) -> Pod:
+    """Return a pod on a node, with one container that has been resized to ``spec``."""
+    status: dict[str, Any] = {"phase": "Running"}
+    if reason:
+        status["conditions"] = [{"type": "PodResizePending", "status": "True", "reason": reason}]
+    own: dict[str, Any] = {"name": "a", "allocatedResources": allocated}
+    if actual is not None:
+        own["resources"] = actual
+    status["containerStatuses"] = [own]
+    held = {"nodeName": "n1", "containers": [{"name": "a", "resources": spec}]}
+    return codec.from_plain({"metadata": {}, "spec": held, "status": status}, Pod)
+
+
+# the container's resources in the specification, its actual and allocated ones, the reason of a pending
+# resize, and what counts
+RESIZES: list[tuple[dict[str, Any], dict[str, Any] | None, dict[str, str], str, dict[str, str]]] = [
+    (
+        {"requests": {"memory": "200Mi"}},
+        {"requests": {"memory": "150Mi"}},
+        {},
+        "",
+        {"requests.memory": "200Mi"},
+    ),
+    (
+        {"requests": {"cpu": "100m"}, "limits": {"cpu": "200m"}},
+        {"requests": {"cpu": "150m"}},
+        {},
+        "",
+        {"requests.cpu": "150m", "limits.cpu": "200m"},
+    ),
+    (
+        {"requests": {"cpu": "100m", "memory": "200Mi"}},
+        {"requests": {"cpu": "150m", "memory": "250Mi"}},
+        {},
+        "",
+        {"requests.cpu": "150m", "requests.memory": "250Mi"},
+    ),
+    ({"requests": {"cpu": "100m"}}, None, {"cpu": "150m"}, "", {"requests.cpu": "100m"}),
+    ({"requests": {"cpu": "100m"}}, {}, {"cpu": "150m"}, "", {"requests.cpu": "150m"}),
+    ({"requests": {"cpu": "2"}}, {"requests": {"cpu": "1"}}, {}, "Infeasible", {"requests.cpu": "1"}),
+    ({"requests": {"cpu": "2"}}, {"requests": {"cpu": "1"}}, {}, "Deferred", {"requests.cpu": "2"}),
+    (
+        {"limits": {"cpu": "2"}},
+        {"limits": {"cpu": "3"}},
+        {},
+        "",
+        {"limits.cpu": "3"},
+    ),
+    ({"limits": {"cpu": "2"}}, {"limits": {"cpu": "1"}}, {}, "Infeasible", {"limits.cpu": "1"}),
+]
+
+
+@pytest.mark.parametrize(("spec", "actual", "allocated", "reason", "counted"), RESIZES)
+def test_pod_counts_what_its_containers_hold_during_a_resize(
+    spec: dict[str, Any],
+    actual: dict[str, Any] | None,
+    allocated: dict[str, str],
+    reason: str,
+    counted: dict[str, str],
+) -> None:
+    found = used(resized(spec, actual, allocated, reason), "pods")
+    assert {name: amount for name, amount in found.items() if "." in name} == counted
 
 
 @pytest.mark.parametrize("phase", ["Succeeded", "Failed"])
@@ -126,6 +237,11 @@ def test_claim_counts_also_under_its_storage_class() -> None:
     assert used(claim({**STORAGE, "storageClassName": "gold"}), "persistentvolumeclaims") == {**plain, **own}
 
 
+def test_claim_counts_whole_bytes() -> None:
+    found = used(claim({"resources": {"requests": {"storage": "1001m"}}}), "persistentvolumeclaims")
+    assert found["requests.storage"] == "2"
+
+
 @pytest.mark.parametrize(("allocated", "counted"), [("5Gi", "10Gi"), ("20Gi", "20Gi")])
 def test_claim_counts_the_larger_of_request_and_allocation(allocated: str, counted: str) -> None:
     found = used(claim(STORAGE, {"allocatedResources": {"storage": allocated}}), "persistentvolumeclaims")
@@ -168,6 +284,17 @@ def anti_affine(term: dict[str, Any]) -> Pod:
     return pod(affinity={"podAntiAffinity": terms})
 
 
+def of_attributes(operator: str, *values: str) -> ResourceQuotaSpec:
+    one = {"scopeName": "VolumeAttributesClass", "operator": operator, "values": list(values)}
+    return codec.from_plain({"scopeSelector": {"matchExpressions": [one]}}, ResourceQuotaSpec)
+
+
+MODIFIED = claim(
+    {"volumeAttributesClassName": "a"},
+    {"currentVolumeAttributesClassName": "b", "modifyVolumeStatus": {"targetVolumeAttributesClassName": "c"}},
+)
+
+
 @pytest.mark.parametrize(
     ("spec", "obj", "concerned"),
     [
@@ -193,6 +320,17 @@ def anti_affine(term: dict[str, Any]) -> Pod:
         (scoped("BestEffort"), claim(STORAGE), False),
         (scoped("VolumeAttributesClass"), claim(STORAGE), False),
         (scoped("VolumeAttributesClass"), claim({"volumeAttributesClassName": "fast"}), True),
+        (of_attributes("DoesNotExist"), claim({}), True),
+        (of_attributes("Exists"), claim({}), False),
+        (of_attributes("NotIn", "d"), claim({}), True),
+        (of_attributes("In", "a"), claim({}), False),
+        (of_attributes("DoesNotExist"), MODIFIED, False),
+        (of_attributes("In", "a"), MODIFIED, True),
+        (of_attributes("In", "b"), MODIFIED, True),
+        (of_attributes("In", "c"), MODIFIED, True),
+        (of_attributes("In", "a", "b", "c", "d"), MODIFIED, True),
+        (of_attributes("In", "d"), MODIFIED, False),
+        (of_attributes("NotIn", "d"), MODIFIED, True),
     ],
 )
 def test_scopes_select_objects(spec: ResourceQuotaSpec, obj: Any, concerned: bool) -> None:
@@ -209,6 +347,13 @@ def test_unspecified_names_containers_without_limited_resources() -> None:
         "requests.cpu": ["b", "c"],
     }
     assert unspecified(obj, ["pods", "requests.ephemeral-storage"]) == {}
+
+
+def test_unspecified_resources_are_named_by_side_of_init_containers_too() -> None:
+    obj = pod(containers=[container("foo"), container("bar")])
+    assert unspecified(obj, ["memory", "cpu"]) == {"cpu": ["foo", "bar"], "memory": ["foo", "bar"]}
+    only_init = pod(initContainers=[container("dummy", cpu="1m", limits={"cpu": "2m"})])
+    assert unspecified(only_init, ["memory"]) == {"memory": ["dummy"]}
 
 
 def test_resources_of_the_pod_make_those_of_containers_optional() -> None:
