@@ -21,6 +21,7 @@ from podling.allocator import Trimmer
 from podling.cli.common_options import Failure, data_directory_option
 from podling.cli.detached import Progress, detach_command
 from podling.cli.node_start import RUNTIMES, best_runtime, check_runtime, settle_place
+from podling.cli.options.extension_options import chosen_extensions, extension_option
 from podling.cli.options.network_options import check_cni, chosen_cni, cni_option
 from podling.cli.options.node_options import chosen_node_options, kubelet_config_option, node_options
 from podling.cluster.directory import SETTINGS, DataDirectory
@@ -84,6 +85,7 @@ NOT_READY = "\nThe node runs, but {problem}; 'podling status' says more."
 @cni_option
 @kubelet_config_option("--config", "--kubelet-config")
 @node_options
+@extension_option
 @click.option("--detach", is_flag=True, help="Run in the background; return when the node is ready.")
 @click.option("--progress-fd", type=int, default=-1, hidden=True)
 def join(directory: DataDirectory, detach: bool, progress_fd: int, **chosen: Any) -> None:
@@ -147,10 +149,12 @@ def _prepare(directory: DataDirectory, chosen: Mapping[str, Any], progress: Prog
             node_ip=given(chosen["node_ip"], last.node_ip if last else ""),
             addresses=last.addresses if last else (),
             cluster_cidr=network.pods or (last.cluster_cidr if last else CLUSTER_CIDR),
+            node_masks=network.masks if network.pods or last is None else last.node_masks,
             network=network.mode or (last.network if last else VXLAN),
             runtime=runtime,
             cni_conf_dir=chosen_cni(chosen["cni_conf_dir"], last.cni_conf_dir if last else ""),
             node_options=options,
+            extensions=chosen_extensions(chosen["extensions"], last.extensions if last else ()),
             static_pod_path=given(
                 str(Path(path).expanduser().absolute()) if path else path,
                 last.static_pod_path if last else "",

@@ -5,11 +5,13 @@ from __future__ import annotations
 import shutil
 import sys
 import textwrap
+from collections.abc import Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
 import click
 import msgspec
+from msgspec import Struct
 
 from podling import clock
 from podling.cli.cluster_time import in_cluster_time
@@ -18,11 +20,30 @@ from podling.cli.evidence import Explanation, PartProblems, Source, time_since
 from podling.client.base import Unreachable
 from podling.cluster.directory import DataDirectory
 from podling.machinery.errors import ApiError
+from podling.machinery.resource import Resource
 
 if TYPE_CHECKING:
     from podling.cli.workloads.extension_kinds import ExplainedKind
+    from podling.client.base import Client
+    from podling.client.kubeconfig import Connection
+    from podling.extensions.extension import Extension
 
 UNHEALTHY = 1
+
+
+class WantedKind(Struct, frozen=True):
+    """The kind of a query: built-in or an extension's, and the cluster's extensions.
+
+    ``only_notes``: nothing but the notes of extensions is known about objects of the kind.
+    """
+
+    kind: Resource | ExplainedKind
+    extensions: Sequence[Extension] = ()
+    only_notes: bool = False
+
+    @property
+    def singular(self) -> str:
+        return self.kind.singular
 
 
 @click.command()
@@ -47,13 +68,15 @@ def why(pod: str, directory: DataDirectory, namespace: str, output: str) -> None
     if parts.api:
         raise NoAnswer(f"the API server does not answer: {parts.api}")
     kind, _, name = pod.rpartition("/")
-    kind, own = _kind(directory, kind or "pod")
+    wanted = _kind(directory, kind or "pod")
     try:
-        explanation, now = in_cluster_time(directory, _ask(directory, own or kind, name, namespace, parts))
+        explanation, now = in_cluster_time(directory, _ask(directory, wanted, name, namespace, parts))
     except (ApiError, Unreachable, OSError) as error:
         raise NoAnswer(str(error)) from error
     if output == "json":
-        answer = {"kind": kind, "name": name, "namespace": namespace} | msgspec.to_builtins(explanation)
+        answer = {"kind": wanted.singular, "name": name, "namespace": namespace} | msgspec.to_builtins(
+            explanation
+        )
         click.echo(msgspec.json.format(msgspec.json.encode(answer), indent=2).decode())
     else:
         click.echo(_wrapped(paragraph(explanation, now)))
@@ -99,14 +122,15 @@ def _parts(directory: DataDirectory, pid: int) -> PartProblems:
     return part_problems(found, {each.part.name: problem(each, now, wall) for each in found.parts})
 
 
-def _kind(directory: DataDirectory, text: str) -> tuple[str, ExplainedKind | None]:
-    """Return the name of the kind, and the kind if it is one of the cluster's extensions."""
+def _kind(directory: DataDirectory, text: str) -> WantedKind:
+    """Return the wanted kind: a built-in one, or one of the cluster's extensions."""
     from podling.cli.queries import resource_named
 
     entries = directory.settings().extensions
     if not entries:
-        return resource_named(text).singular, None
+        return WantedKind(resource_named(text))
     from podling.cli.workloads.extension_kinds import explained_kinds, kind_of
+    from podling.cli.workloads.extension_notes import noted_resource
     from podling.extensions.loading import UnknownExtension, extensions_of
 
     try:
@@ -115,31 +139,58 @@ def _kind(directory: DataDirectory, text: str) -> tuple[str, ExplainedKind | Non
         raise NoAnswer(str(error)) from error
     own = kind_of(extensions, text) if "." in text else None  # deployments.apps is no kind of theirs
     if own is not None:
-        return own.singular, own
+        return WantedKind(own, extensions)
     try:
         known = [each.names.kind for each in explained_kinds(extensions)]
-        return resource_named(text, known).singular, None
+        return WantedKind(resource_named(text, known), extensions)
     except NoAnswer:
-        own = kind_of(extensions, text)
-        if own is None:
+        found = kind_of(extensions, text)
+        if found is not None:
+            return WantedKind(found, extensions)
+        resource = noted_resource(extensions, text)
+        if resource is None:
             raise
-        return own.singular, own
+        return WantedKind(resource, extensions, only_notes=True)
 
 
 async def _ask(
-    directory: DataDirectory, kind: str | ExplainedKind, name: str, namespace: str, parts: PartProblems
+    directory: DataDirectory, wanted: WantedKind, name: str, namespace: str, parts: PartProblems
 ) -> Explanation:
-    from podling.cli import queries
     from podling.client import kubeconfig
     from podling.client.http import HttpClient
 
     connection = kubeconfig.load(directory.kubeconfig)
     client = HttpClient.from_connection(connection)
     try:
-        if isinstance(kind, str):
-            return await queries.why(client, kind, name, namespace, parts, connection)
-        from podling.cli.workloads.extension_kinds import why_extended
-
-        return await why_extended(client, kind, name, namespace, parts)
+        return await answer_of(client, wanted, name, namespace, parts, connection)
     finally:
         await client.close()
+
+
+async def answer_of(
+    client: Client,
+    wanted: WantedKind,
+    name: str,
+    namespace: str,
+    parts: PartProblems,
+    connection: Connection | None = None,
+) -> Explanation:
+    """Return the answer, with the notes of extensions. Raises ``NoAnswer``, ``ApiError``."""
+    from podling.cli import queries
+
+    kind, extensions = wanted.kind, wanted.extensions
+    if not extensions:
+        return await queries.why(client, wanted.singular, name, namespace, parts, connection)
+    from podling.cli.workloads.extension_notes import annotators_of, why_noted, with_notes
+
+    if isinstance(kind, Resource):
+        if wanted.only_notes:
+            return await why_noted(client, extensions, kind, name, namespace)
+        full_name = kind.group_resource
+        found = await queries.why(client, wanted.singular, name, namespace, parts, connection)
+    else:
+        from podling.cli.workloads.extension_kinds import why_extended
+
+        full_name = f"{kind.names.plural}.{kind.group}"
+        found = await why_extended(client, kind, name, namespace, parts)
+    return await with_notes(client, annotators_of(extensions, full_name), name, namespace, found)

@@ -99,6 +99,8 @@ class Informer(Generic[T]):
         self._handlers: list[Handler[T]] = []
         self._synced = asyncio.Event()
         self._newest = 0
+        self.failures = 0
+        """The number of lists and watches that failed: after each the copy may be behind for a while."""
 
     def add_handler(
         self,
@@ -185,6 +187,7 @@ class Informer(Generic[T]):
             )
         except (ApiError, Unreachable) as error:
             logger.warning("listing %s failed: %s", self.kind.__name__, error)
+            self.failures += 1
             return ListFailed()
         revision = revision_number(listing.resource_version)
         if revision < self._newest:
@@ -211,6 +214,7 @@ class Informer(Generic[T]):
             return WatchEnded(revision)
         except (ApiError, Unreachable) as error:
             expired = is_expired(error)
+            self.failures += 1
             # A lost connection is logged once by its owner, or by the list that fails, not by every watch.
             usual = expired or isinstance(error, Unreachable)
             level = logging.INFO if usual else logging.WARNING

@@ -8,7 +8,8 @@ the run ends with        then
 =======================  =======================================================
 ``AwaitChange``          forget the back-off; the next change wakes the key
 ``RequeueAfter``         forget the back-off; run again then, or on a change
-a conflict (409)         run again shortly: another client wrote, the copy was old
+a conflict (409)         run again shortly: another client wrote, the copy was old;
+                         the delay doubles from 10 ms to 1 s
 ``Terminal``             nothing: only a change of the object can help
 any other exception      run again after the key's back-off, or later if the
                          server requires it (``Retry-After``)
@@ -32,6 +33,8 @@ logger = logging.getLogger(__name__)
 
 CONFLICT_RETRY_SECONDS = 0.01
 """Long enough for the winning write to reach our informer, short enough not to be noticed."""
+CONFLICT_RETRY_SECONDS_MAX = 1.0
+"""Conflicts in a row double the delay up to this: the informer is late, and its event wakes the key."""
 
 
 class RequeueAfter(Struct, frozen=True):
@@ -112,6 +115,8 @@ class Runner:
         self._workers = workers
         self.name = name or type(reconciler).__name__
         self.counters = Counters()
+        self._conflicts: dict[Key, int] = {}
+        """The number of conflicts in a row by key."""
 
     async def run(self) -> None:
         """Work until the queue is closed and empty, or until cancelled."""
@@ -144,6 +149,7 @@ class Runner:
 
     def _settle(self, key: Key, outcome: Action | Exception) -> None:
         decision = what_next(outcome)
+        conflicts = self._conflicts.pop(key, 0)
         match decision:
             case AwaitChange():
                 self._queue.forget(key)
@@ -156,7 +162,9 @@ class Runner:
                 logger.warning("%s: %s will not be tried again: %s", self.name, key, outcome)
             case _Retry(seconds=seconds, backoff=False):
                 self.counters.conflicts += 1
-                self._queue.add_after(key, seconds)
+                self._conflicts[key] = conflicts + 1
+                delay = min(seconds * 2.0 ** min(conflicts, 10), CONFLICT_RETRY_SECONDS_MAX)
+                self._queue.add_after(key, delay)
             case _Retry(seconds=seconds):
                 self.counters.failures += 1
                 self._report(key, outcome)

@@ -20,6 +20,7 @@ from podling.cluster.cluster_settings import ClusterSettings
 from podling.cluster.components import CONTROLLER_MANAGER
 from podling.cluster.control_plane import ControlPlane
 from podling.cluster.directory import DataDirectory
+from podling.cluster.enabled_extensions import added_node_controllers
 from podling.cluster.lasting_tasks import LastingTasks, first_of, run_until
 from podling.cluster.local_nodes import node_plans
 from podling.cluster.served_api import LOOPBACK, Progress, ServedApi
@@ -116,9 +117,10 @@ class Cluster:
 
     async def _start_nodes(self, backend: Backend) -> None:
         images = ImageStore(self.directory.images)
+        controllers = added_node_controllers(self.settings.extensions)
         for plan in node_plans(self.directory, self.settings):
             context = local_server_context(plan, self._pki)
-            node = Node(plan, LocalClient(backend, Node.user(plan.name)), context, images)
+            node = Node(plan, LocalClient(backend, Node.user(plan.name)), context, images, controllers)
             await node.start()
             self._stack.push_async_callback(node.stop)
             self._nodes.append(node)

@@ -73,11 +73,15 @@ class ClusterSettings(msgspec.Struct, frozen=True, kw_only=True):
         """Return whether the cluster has a clock of its own."""
         return self.clock == "virtual"
 
-    def ranges(self) -> NetworkRanges:
-        """Return the address ranges and node ports. Raises ``ValueError`` for a record that was edited."""
-        masks = NodeMasks(
+    @property
+    def node_masks(self) -> NodeMasks:
+        """The sizes of nodes' blocks of pod addresses."""
+        return NodeMasks(
             self.node_cidr_mask_size, self.node_cidr_mask_size_ipv4, self.node_cidr_mask_size_ipv6
         )
+
+    def ranges(self) -> NetworkRanges:
+        """Return the address ranges and node ports. Raises ``ValueError`` for a record that was edited."""
         return network_ranges(
-            self.cluster_cidr, self.service_cluster_ip_range, self.service_node_port_range, masks
+            self.cluster_cidr, self.service_cluster_ip_range, self.service_node_port_range, self.node_masks
         )

@@ -28,14 +28,21 @@ SCHEDULER = User("system:kube-scheduler", _GROUPS)
 that they share a process with."""
 
 
-def with_folders(factories: Sequence[ControllerFactory], folders: Folders) -> list[ControllerFactory]:
-    """Return the factories with ``folders`` passed to those that use them."""
-    return [
-        partial(cast("Callable[..., Controller]", make), folders=folders)
-        if getattr(make, "uses_folders", False)
-        else make
-        for make in factories
-    ]
+def with_parts(
+    factories: Sequence[ControllerFactory], folders: Folders, others: OtherApis
+) -> list[ControllerFactory]:
+    """Return the factories with ``folders`` and ``others`` passed to those that use them."""
+    return [_with_parts(make, folders, others) for make in factories]
+
+
+def _with_parts(make: ControllerFactory, folders: Folders, others: OtherApis) -> ControllerFactory:
+    kind = make.func if isinstance(make, partial) else make
+    parts: dict[str, Any] = {}
+    if getattr(kind, "uses_folders", False):
+        parts["folders"] = folders
+    if getattr(kind, "uses_other_apis", False):
+        parts["others"] = others
+    return partial(cast("Callable[..., Controller]", make), **parts) if parts else make
 
 
 class Collector(Protocol):
@@ -91,7 +98,7 @@ async def run_components(  # noqa: PLR0913 the parts that controllers are made o
     )
     client = client_for(CONTROLLER_MANAGER)
     manager = ControllerManager(
-        TypedClient(client) if added else client, [*loops, *with_folders(added, folders)]
+        TypedClient(client) if added else client, [*loops, *with_parts(added, folders, others)]
     )
     scheduler = Scheduler(client_for(SCHEDULER), manager.informers, scheduler_configuration)
     async with Supervisor() as supervisor:

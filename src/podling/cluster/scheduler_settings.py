@@ -32,12 +32,17 @@ def section(plain: dict[str, Any], source: str) -> KubeSchedulerConfiguration:
 
 
 def check(configuration: KubeSchedulerConfiguration) -> None:
-    """Refuse a configuration whose plugins cannot be used. Raises ``ConfigurationRefused``."""
+    """Refuse a configuration whose plugins or extenders cannot be used. Raises ``ConfigurationRefused``."""
     from podling.scheduler.configuration.files import ConfigurationRefused
     from podling.scheduler.plugin_registry import PluginRefused
     from podling.scheduler.profiles import make_profiles
 
     try:
         make_profiles(configuration)
+        if configuration.extenders:
+            from podling.scheduler.extenders.transport import tls_context
+
+            for extender in configuration.extenders:
+                tls_context(extender)
     except PluginRefused as error:
         raise ConfigurationRefused(f"failed to make the scheduler's profiles: {error}") from error

@@ -205,6 +205,7 @@ class ServedApi:
                 settings.cluster_cidr,
                 settings.service_cluster_ip_range,
                 settings.network,
+                settings.node_masks,
             )
             await joining.publish(client, text, configuration)
         elif api.objects.get(ConfigMap, cluster_info.NAME, cluster_info.NAMESPACE) is not None:

@@ -64,3 +64,6 @@ class Question(Struct, frozen=True):
 
 Explainer = Callable[[Question], Awaitable[Explanation]]
 """Answers for the object of one kind. Raises ``ApiError``: ``NotFound`` if there is no such object."""
+
+Annotator = Callable[[Question], Awaitable[Explanation | None]]
+"""Adds to the answer for an object of one kind; None for nothing. Raises ``ApiError``."""

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from podling.apiserver.admission.base import Plugin
     from podling.apiserver.customresources.conversion import Converter
     from podling.controllers.base import ControllerFactory
-    from podling.extensions.explanations import Explainer
+    from podling.extensions.explanations import Annotator, Explainer
+    from podling.kubelet.node_controllers import NodeControllerFactory
 
 
 class Extension:
@@ -61,6 +62,22 @@ class Extension:
         """
         return {}
 
+    def node_controllers(self) -> Mapping[str, NodeControllerFactory]:
+        """Return the controllers that run beside the kubelet of every node, by name.
+
+        They are classes, or functions that make one from a ``NodeContext``. They have the rights of a node:
+        ``objects`` gives the group ``system:nodes`` what they need beyond these.
+        """
+        return {}
+
     def explainers(self) -> Mapping[str, Explainer]:
         """Return the functions that answer ``podling why``, by the names of definitions."""
+        return {}
+
+    def notes(self) -> Mapping[str, Annotator]:
+        """Return functions that add to the answers of ``podling why``, by the names of kinds.
+
+        The kinds may be built-in ones: ``services``, ``deployments.apps``. A kind that is explained in no
+        other way has the note as its answer.
+        """
         return {}

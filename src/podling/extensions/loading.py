@@ -18,6 +18,7 @@ GROUP = "podling.extensions"
 OWN: Mapping[str, str] = {
     "kruise": "podling_kruise.extension:KruiseExtension",
     "snapshots": "podling_snapshots.extension:SnapshotExtension",
+    "vpa": "podling_vpa.extension:VpaExtension",
 }
 """Extensions that Podling brings: a checkout has no entry points."""
 

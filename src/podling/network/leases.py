@@ -73,6 +73,7 @@ class Leases:
     def __init__(self, directory: Path) -> None:
         self._directory = directory
         self._by_sandbox: dict[str, Lease] = {}
+        self._withheld: set[str] = set()
         self._last = ""
 
     def load(self) -> None:
@@ -84,7 +85,8 @@ class Leases:
             except msgspec.MsgspecError:
                 file.unlink()  # cut off while being written: it was never handed out
                 continue
-            self._by_sandbox[lease.sandbox_id] = lease
+            if lease.address not in self._withheld:
+                self._by_sandbox[lease.sandbox_id] = lease
 
     def all(self) -> tuple[Lease, ...]:
         return tuple(self._by_sandbox.values())
@@ -106,7 +108,7 @@ class Leases:
         before = self._by_sandbox.get(sandbox_id)
         if before is not None:
             return before
-        leased = {lease.address for lease in self._by_sandbox.values()}
+        leased = {lease.address for lease in self._by_sandbox.values()} | self._withheld
         chosen = choose_address(blocks.ipv4, leased, self._last)
         address, second = str(chosen), blocks.second(chosen)
         lease = Lease(
@@ -121,9 +123,20 @@ class Leases:
         (self._directory / address).write_bytes(msgspec.json.encode(lease))
         return lease
 
+    def withhold(self, sandbox_id: str) -> None:
+        """End a lease, but lease its addresses to no other pod before ``release``."""
+        lease = self._by_sandbox.pop(sandbox_id, None)
+        if lease is not None:
+            self._withheld.add(lease.address)
+
+    def release(self, address: str) -> None:
+        """Let a withheld address be leased again."""
+        (self._directory / address).unlink(missing_ok=True)
+        self._withheld.discard(address)
+
     def give_back(self, sandbox_id: str) -> Lease | None:
         """End a lease; None if there was none."""
         lease = self._by_sandbox.pop(sandbox_id, None)
         if lease is not None:
-            (self._directory / lease.address).unlink(missing_ok=True)
+            self.release(lease.address)
         return lease

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
-from ipaddress import IPv4Address, IPv4Network, IPv6Network, ip_address
+from ipaddress import IPv4Address, IPv4Network, IPv6Network
 from pathlib import Path
 
 from podling.machinery.node_masks import NODE_PREFIX
@@ -25,7 +25,7 @@ from podling.network import firewall
 from podling.network.assignment import Assignment, agree
 from podling.network.blocks import Blocks
 from podling.network.bridge import Bridge
-from podling.network.conntrack import Conntrack
+from podling.network.ended_leases import EndedLeases, forget_connections
 from podling.network.gate import OpenGate, PodGate
 from podling.network.leases import Lease, LeasedPod, Leases
 from podling.network.machine_lock import machine_lock
@@ -75,6 +75,7 @@ class BridgeNetwork:
         self._ipv6_first = ipv6_first
         self._has_ipv6 = second_pool is not None
         self._leases = Leases(state / "leases")
+        self._ended = EndedLeases(self._leases)
         self._assignment = Assignment(record or state / "assigned", needed=assigned)
         self._names = Names.of(cluster_id)
         self._bridge = Bridge(self._names.bridge, cluster_id)
@@ -140,6 +141,7 @@ class BridgeNetwork:
 
     async def close(self) -> None:
         """Let go; bridge, addresses and rules stay for the pods that run on."""
+        await self._ended.close()
         rules, self._rules_task = self._rules_task, None
         if rules is not None:
             await asyncio.gather(rules, return_exceptions=True)
@@ -232,9 +234,11 @@ class BridgeNetwork:
     def _load_leases(self) -> None:
         self._state.mkdir(parents=True, exist_ok=True, mode=0o700)
         self._leases.load()
-        for lease in self._leases.all():
-            if not self._bridge.has_port(lease.address):
-                self._leases.give_back(lease.sandbox_id)
+        lost = [lease for lease in self._leases.all() if not self._bridge.has_port(lease.address)]
+        if lost:
+            forget_connections(lost)
+        for lease in lost:
+            self._leases.give_back(lease.sandbox_id)
 
     def _tear_down(self) -> None:
         for lease in self._leases.all():
@@ -257,7 +261,7 @@ class BridgeNetwork:
         self._assignment.check(self.blocks)
         wanted = Lease(sandbox_id=sandbox_id, address="", ports=spec.port_mappings)
         firewall.check_ports(wanted, self._leases.all(), has_ipv6=self._has_ipv6)
-        lease = self._leases.take(self.blocks, sandbox_id, spec.port_mappings, _leased_pod(spec))
+        lease = await self._lease(sandbox_id, spec)
         await self.gate.admit(lease)
         try:
             await in_thread(
@@ -272,32 +276,27 @@ class BridgeNetwork:
             return (lease.address,)
         return (lease.second, lease.address) if self._ipv6_first else (lease.address, lease.second)
 
+    async def _lease(self, sandbox_id: str, spec: SandboxSpec) -> Lease:
+        try:
+            return self._leases.take(self.blocks, sandbox_id, spec.port_mappings, _leased_pod(spec))
+        except RuntimeFailure:
+            if not await self._ended.settle():
+                raise
+        return self._leases.take(self.blocks, sandbox_id, spec.port_mappings, _leased_pod(spec))
+
     async def detach(self, sandbox_id: str, namespace: Path) -> None:
         lease = self._leases.get(sandbox_id)
         if lease is None:
+            await self._ended.settle()
             return
         try:
             await in_thread(lambda: self._bridge.disconnect(lease.address))
         except OSError as error:
             raise RuntimeFailure(f"the pod's network cannot be removed: {error}") from error
         await self.gate.release(lease)
-        await self._forget_connections(lease)
-        self._leases.give_back(sandbox_id)
+        self._ended.add(lease)
         if lease.ports:
             await self._tables.write(self.blocks, self._leases.all())
-
-    async def _forget_connections(self, lease: Lease) -> None:
-        """Let the next pod with the addresses inherit no connection that rules or translations know."""
-
-        def forget() -> None:
-            with Conntrack() as kernel:
-                for address in map(ip_address, lease.addresses):
-                    kernel.forget("ip" if address.version == 4 else "ip6", address.packed)
-
-        try:
-            await in_thread(forget)
-        except OSError as error:
-            raise RuntimeFailure(f"connections of {lease.address} cannot be forgotten: {error}") from error
 
 
 def _leased_pod(spec: SandboxSpec) -> LeasedPod:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import ssl
+from collections.abc import Mapping
 from contextlib import AsyncExitStack, suppress
 from functools import partial
 from pathlib import Path
@@ -39,6 +40,7 @@ from podling.runtime.images.store import ImageStore
 from podling.supervisor import Supervisor
 
 if TYPE_CHECKING:
+    from podling.kubelet.node_controllers import NodeControllerFactory
     from podling.network.blocks import Blocks
     from podling.network.pod_network import BridgeNetwork
     from podling.node.cni_networking import CniNetworking
@@ -54,10 +56,19 @@ class Node:
 
     Args:
         context: of the kubelet's server (``server_context``).
+        controllers: those of extensions, which run beside the kubelet.
     """
 
-    def __init__(self, plan: NodePlan, client: Client, context: ssl.SSLContext, images: ImageStore) -> None:
+    def __init__(
+        self,
+        plan: NodePlan,
+        client: Client,
+        context: ssl.SSLContext,
+        images: ImageStore,
+        controllers: Mapping[str, NodeControllerFactory] | None = None,
+    ) -> None:
         self.plan = plan
+        self._controllers = controllers or {}
         self.task: asyncio.Task[None] | None = None
         self._client = client
         self._context = context
@@ -112,7 +123,16 @@ class Node:
         server.show(config)
         folder = plan.root / "kubelet"
         keeping: Recorder = LifeRecorder(recorder, folder / LIVES) if config.write_files else recorder
-        deps = KubeletDeps(self._client, runtime, keeping, folder, plan.name, config, complete_static_pod)
+        deps = KubeletDeps(
+            self._client,
+            runtime,
+            keeping,
+            folder,
+            plan.name,
+            config,
+            complete_static_pod,
+            node_controllers=self._controllers,
+        )
         self._make_kubelet(server, deps)
         running = Supervisor()
         self._stack.push_async_callback(running.close)

@@ -183,12 +183,15 @@ async def end_all(plan: NodePlan, images: ImageStore, grace_seconds: float) -> i
         logger.warning("the runtime does not end its containers, so they are ended without it: %s", error)
         pods = await asyncio.to_thread(_end_by_force, plan, images, grace_seconds)
     if sys.platform == "linux":
+        from podling.kubelet.volumes.volume_manager import release_devices
         from podling.runtime.oci.rootfs import unmount_everything_under
 
         # Volumes in memory, which root can create for processes, too. Not the whole directory of the node:
         # its logs may be on a file system of their own.
         for folder in (Directories(plan.root / "kubelet").pods, plan.root / plan.runtime):
             unmount_everything_under(folder)
+        for pod in Directories(plan.root / "kubelet").pods.glob("*"):
+            await asyncio.to_thread(release_devices, pod)
     if plan.runtime == "process":
         from podling.network.loopback.added_addresses import AddedAddresses
 

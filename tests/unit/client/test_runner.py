@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 from collections.abc import Callable
 
 import pytest
@@ -61,7 +62,7 @@ def conflict() -> errors.ApiError:
     [
         pytest.param([AwaitChange()], [0], id="nothing more until a change"),
         pytest.param([RequeueAfter(30), RequeueAfter(60)], [0, 30, 90], id="run again when asked for"),
-        pytest.param([conflict(), conflict()], [0, 0.01, 0.02], id="a conflict is tried again shortly"),
+        pytest.param([conflict(), conflict()], [0, 0.01, 0.03], id="a conflict is tried again shortly"),
         pytest.param([Terminal("no such image")], [0], id="no try can help"),
         pytest.param([ValueError(), ValueError()], [0, 0.005, 0.015], id="back-off doubles"),
         pytest.param([errors.gateway_timeout("busy", 7)], [0, 7], id="the server says when"),
@@ -76,7 +77,19 @@ def test_outcome_of_run_decides_next_start(outcomes: list[Action | Exception], s
 
 def test_conflicts_do_not_lengthen_the_backoff_of_real_failures() -> None:
     starts = run(starts_within(5, conflict(), conflict(), ValueError()))
-    assert starts[-1] == pytest.approx(2 * CONFLICT_RETRY_SECONDS + 0.005)
+    assert starts[-1] == pytest.approx(3 * CONFLICT_RETRY_SECONDS + 0.005)
+
+
+def test_conflicts_in_a_row_are_tried_again_once_a_second_at_last() -> None:
+    starts = run(starts_within(20, *[conflict()] * 15))
+    waits = [after - before for before, after in itertools.pairwise(starts)]
+    assert waits[:7] == pytest.approx([CONFLICT_RETRY_SECONDS * 2**number for number in range(7)])
+    assert waits[7:] == pytest.approx([1.0] * 8)
+
+
+def test_another_outcome_ends_a_row_of_conflicts() -> None:
+    starts = run(starts_within(5, conflict(), conflict(), RequeueAfter(1), conflict()))
+    assert starts[-1] - starts[-2] == pytest.approx(CONFLICT_RETRY_SECONDS)
 
 
 class Slow:

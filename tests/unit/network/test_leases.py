@@ -85,3 +85,28 @@ def test_a_lease_cut_off_while_being_written_is_none(tmp_path: Path) -> None:
     leases.load()
     assert leases.all() == ()
     assert leases.take(Blocks(SUBNET), "one", ()).address == "10.88.3.2"
+
+
+def test_withheld_address_is_leased_again_only_after_its_release(tmp_path: Path) -> None:
+    leases = Leases(tmp_path)
+    leases.load()
+    blocks = Blocks(IPv4Network("10.88.3.0/30"))
+    only = leases.take(blocks, "one", ())
+    leases.withhold("one")
+    assert leases.all() == ()
+    leases.load()
+    assert leases.all() == (), "a repair reads the files again"
+    with pytest.raises(RuntimeFailure, match="in use"):
+        leases.take(blocks, "two", ())
+    leases.release(only.address)
+    assert leases.take(blocks, "two", ()).address == only.address
+
+
+def test_withheld_lease_is_found_after_a_crash(tmp_path: Path) -> None:
+    leases = Leases(tmp_path)
+    leases.load()
+    lease = leases.take(Blocks(SUBNET), "one", ())
+    leases.withhold("one")
+    again = Leases(tmp_path)
+    again.load()
+    assert again.all() == (lease,)

@@ -1,4 +1,4 @@
-"""The option of ``podling up`` that enables extensions."""
+"""The option of ``podling up`` and ``podling join`` that enables extensions."""
 
 from __future__ import annotations
 

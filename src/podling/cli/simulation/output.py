@@ -14,19 +14,22 @@ from podling.sim.statistics import Statistics, percentiles
 FAILURES_SHOWN_MAX = 20
 
 
-def print_outcome(file: Path, outcome: Outcome, statistics: Statistics, elapsed: float) -> None:
-    """Print the summary of a run; its last line is the digest."""
-    speed = outcome.seconds / elapsed if elapsed else 0.0
+def print_outcome(
+    file: Path, outcome: Outcome, statistics: Statistics, elapsed: float, options: str = ""
+) -> None:
+    """Print the summary of a run; its last line is the digest. ``options`` are those of a replay."""
+    seconds = max(0.0, outcome.seconds)  # it is negative until the nodes are Ready
+    speed = seconds / elapsed if elapsed else 0.0
     ended = "" if outcome.is_complete else " (interrupted)"
     click.echo(
-        f"{file}: seed {outcome.seed}, {go_duration(outcome.seconds)} of virtual time "
+        f"{file}: seed {outcome.seed}, {go_duration(seconds)} of virtual time "
         f"in {elapsed:.1f} s ({speed:,.0f}x){ended}"
     )
     _print_figures(statistics)
     _print_actions(outcome)
     _print_results(outcome)
     if not outcome.passed and outcome.is_complete:
-        click.echo(f"replay: podling sim {file} --seed {outcome.seed}")
+        click.echo(f"replay: podling sim {file} --seed {outcome.seed}{options}")
     click.echo(f"digest: {outcome.digest}")
 
 

@@ -72,8 +72,7 @@ async def _recorded(kubeconfig: Path, seconds: float | None, sink: Any) -> tuple
     end, loop = asyncio.Event(), asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, end.set)
-    recorder = Recorder(client, sink)
-    click.echo("recording; Ctrl-C ends it", err=True)
+    recorder = Recorder(client, sink, lambda: click.echo("recording; Ctrl-C ends it", err=True))
     try:
         moments = await recorder.record(end, seconds)
         return moments, recorder.seconds

@@ -30,13 +30,12 @@ class Tally(Struct):
     is_interrupted: bool = False
 
 
-def print_seeds(file: Path, outcomes: Iterable[Outcome], total: int, until: str | None) -> Tally:
+def print_seeds(file: Path, outcomes: Iterable[Outcome], total: int, options: str = "") -> Tally:
     """Print each failure as it comes, with the line that replays it, and the number of seeds that passed.
 
-    Ctrl-C ends the runs; what is printed then is of those that were done.
+    Ctrl-C ends the runs; what is printed then is of those that were done. ``options`` are those of a replay.
     """
     tally = Tally()
-    rest = f" --until {until}" if until else ""
     with suppress(KeyboardInterrupt):
         tally.is_interrupted = True
         for outcome in outcomes:
@@ -50,7 +49,7 @@ def print_seeds(file: Path, outcomes: Iterable[Outcome], total: int, until: str 
             if tally.failed <= FAILURES_SHOWN_MAX:
                 text = first_failure(outcome).replace("\n", "\n    ")
                 click.echo(f"seed {outcome.seed}: FAIL {text}")
-                click.echo(f"  replay: podling sim {file} --seed {outcome.seed}{rest}")
+                click.echo(f"  replay: podling sim {file} --seed {outcome.seed}{options}")
         else:
             tally.is_interrupted = False
     ended = f" (interrupted; {total - tally.runs} did not run)" if tally.is_interrupted else ""

@@ -32,6 +32,7 @@ from podling.sim.scenario_parts import Duration, duration_from
 from podling.sim.statistics import Statistics
 
 UNUSABLE, INTERRUPTED = 2, 130
+SHORTEST_SECONDS = 1.0
 
 
 class _Unusable(Failure):
@@ -47,6 +48,13 @@ class _Unusable(Failure):
 @click.argument("file", required=False, type=click.Path(dir_okay=False, path_type=Path), metavar="SCENARIO")
 @click.option("--check", is_flag=True, help="Only read the scenario and say what is wrong with it.")
 @click.option("--schema", is_flag=True, help="Print the JSON schema of scenarios, for editors.")
+@click.option(
+    "--with",
+    "extensions",
+    multiple=True,
+    metavar="NAME",
+    help="Enable this extension, such as kruise, beside those of the scenario; as in 'podling up --with'.",
+)
 @click.option("--seed", type=int, help="Decides everything random, in place of the scenario's seed.")
 @click.option("--seeds", metavar="FIRST..LAST", help="Run with each of these seeds.")
 @click.option("--jobs", type=click.IntRange(1, 256), default=1, show_default=True, help="Processes.")
@@ -75,6 +83,7 @@ def sim(  # noqa: PLR0913 the options of the command
     file: Path | None,
     check: bool,
     schema: bool,
+    extensions: tuple[str, ...],
     seed: int | None,
     seeds: str | None,
     jobs: int,
@@ -103,7 +112,7 @@ def sim(  # noqa: PLR0913 the options of the command
         return
     if file is None:
         raise click.UsageError("Missing argument 'SCENARIO'.")
-    scenario = _read(file, until)
+    scenario = _read(file, until, extensions)
     if check:
         click.echo(f"{file}: the scenario is usable")
         return
@@ -113,16 +122,19 @@ def sim(  # noqa: PLR0913 the options of the command
     if report is not None:
         _check_report(report, seeds)
     if seeds is not None:
-        _run_many(file, scenario, seeds, jobs, until, shrink_seconds)
+        _run_many(file, scenario, seeds, jobs, _replay_options(scenario, until), shrink_seconds)
     chosen = scenario.seed if seed is None else seed
     _run_one(file, scenario, chosen, log_file, report, Live(sys.stderr, quiet=quiet), stops)
 
 
-def _read(file: Path, until: str | None) -> Scenario:
+def _read(file: Path, until: str | None, extensions: Sequence[str]) -> Scenario:
     from msgspec.structs import replace
 
+    from podling.extensions.loading import entries_of
+
+    added = entries_of(",".join(extensions))
     try:
-        scenario = read_scenario(file.read_text(), str(file), file.parent)
+        scenario = read_scenario(file.read_text(), str(file), file.parent, added)
     except OSError as error:
         raise Failure(f"{file}: {error.strerror}") from None
     except UnicodeDecodeError as error:
@@ -131,7 +143,16 @@ def _read(file: Path, until: str | None) -> Scenario:
         raise _Unusable(str(error)) from None
     if until is None:
         return scenario
-    return replace(scenario, until=_duration(until, "--until"))
+    end = _duration(until, "--until")
+    if end < SHORTEST_SECONDS:
+        raise click.BadParameter("a scenario lasts at least one second", param_hint="'--until'")
+    return replace(scenario, until=end)
+
+
+def _replay_options(scenario: Scenario, until: str | None = None) -> str:
+    """Return the options that a replay of one seed needs, with a space before each."""
+    rest = "".join(f" --with {each}" for each in scenario.extensions)
+    return rest if until is None else f"{rest} --until {until}"
 
 
 def _duration(text: str, option: str) -> Duration:
@@ -191,7 +212,7 @@ def _run_one(
         run = run_scenario if stops is None else partial(_visited, live, stops)
         outcome, statistics = run(scenario, file.parent, seed, _sink(logs), live.show)
     elapsed = live.elapsed()
-    print_outcome(file, outcome, statistics, elapsed)
+    print_outcome(file, outcome, statistics, elapsed, _replay_options(scenario))
     if report is not None:
         data = ReportData(
             file=str(file), scenario=scenario, outcome=outcome, statistics=statistics, elapsed=elapsed
@@ -238,14 +259,14 @@ def _sink(logs: Sequence[IO[bytes]]) -> Sink | None:
 
 
 def _run_many(
-    file: Path, scenario: Scenario, seeds: str, jobs: int, until: str | None, shrink_seconds: float
+    file: Path, scenario: Scenario, seeds: str, jobs: int, options: str, shrink_seconds: float
 ) -> None:
     try:
         wanted = parse_seeds(seeds)
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint="'--seeds'") from None
     outcomes = run_seeds(scenario, file.parent, wanted, jobs)
-    tally = print_seeds(file, outcomes, len(wanted), until)
+    tally = print_seeds(file, outcomes, len(wanted), options)
     if tally.first is not None and shrink_seconds > 0 and not tally.is_interrupted:
         shrink(file, scenario, tally.first, shrink_seconds)
     if tally.is_interrupted:

@@ -28,6 +28,7 @@ class ExplainedKind(Struct, frozen=True):
     names: CustomResourceDefinitionNames
     group: str
     explainer: Explainer
+    is_namespaced: bool = True
 
     @property
     def singular(self) -> str:
@@ -46,7 +47,8 @@ def explained_kinds(extensions: Iterable[Extension]) -> Iterator[ExplainedKind]:
         for definition in extension.definitions() if explainers else ():
             explainer = explainers.get(definition.metadata.name or "")
             if explainer is not None:
-                yield ExplainedKind(definition.spec.names, definition.spec.group, explainer)
+                spec = definition.spec
+                yield ExplainedKind(spec.names, spec.group, explainer, spec.scope == "Namespaced")
 
 
 def kind_of(extensions: Sequence[Extension], text: str) -> ExplainedKind | None:
@@ -69,5 +71,6 @@ async def why_extended(
     except ApiError as error:
         if not is_not_found(error):
             raise
-        raise NoAnswer(f'There is no {kind.singular} "{name}" in namespace {namespace}.') from error
+        where = f" in namespace {namespace}" if kind.is_namespaced else ""
+        raise NoAnswer(f'There is no {kind.singular} "{name}"{where}.') from error
     return with_control_plane(answer, parts)

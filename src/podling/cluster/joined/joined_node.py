@@ -16,6 +16,7 @@ from podling.api.core_v1 import Node as ApiNode
 from podling.client.base import Unreachable
 from podling.client.http import HttpClient
 from podling.cluster.directory import DataDirectory
+from podling.cluster.enabled_extensions import added_node_controllers
 from podling.cluster.joined import settings as joined_settings
 from podling.cluster.joined.identity import NodeIdentity
 from podling.cluster.joined.settings import JoinedSettings, current_addresses, node_plan
@@ -95,7 +96,8 @@ class JoinedNode:
         of_server = CertificateManager(client, plan.name, identity.server, plan.addresses, certified)
         supervisor.keep_running("certificates/client", of_client.run, plan.name)
         supervisor.keep_running("certificates/serving", of_server.run, plan.name)
-        self._node = Node(plan, client, serving, ImageStore(self._directory.images))
+        controllers = added_node_controllers(settings.extensions)
+        self._node = Node(plan, client, serving, ImageStore(self._directory.images), controllers)
         self._stack.push_async_callback(self._node.stop)
         await self._node.start()
         self._progress("node", f"{plan.name} on {plan.runtime}, {plan.address}")

@@ -11,7 +11,8 @@ import msgspec
 from podling.cluster.directory import DataDirectory
 from podling.cluster.directory_errors import DirectoryUnusable
 from podling.files.private import replace_file
-from podling.machinery.network_ranges import CLUSTER_CIDR, VXLAN, network_ranges
+from podling.machinery.network_ranges import CLUSTER_CIDR, VXLAN, NetworkRanges, network_ranges
+from podling.machinery.node_masks import NodeMasks
 from podling.node.machine import node_addresses
 from podling.node.node_options import NodeOptions
 from podling.node.runtimes import NodePlan
@@ -33,14 +34,22 @@ class JoinedSettings(msgspec.Struct, frozen=True, kw_only=True):
     """The addresses that were last used."""
     cluster_cidr: str = CLUSTER_CIDR
     """The cluster's ranges of pods' addresses, the default family first."""
+    node_masks: NodeMasks = NodeMasks()
+    """The sizes of nodes' blocks of these, as the cluster's."""
     network: str = VXLAN
     """The way of packets to pods of other machines, as the cluster's."""
     runtime: str = ""
     static_pod_path: str = ""
     cni_conf_dir: str = ""
     """The directory with the machine's CNI configuration; empty: Podling makes the pods' network itself."""
+    extensions: tuple[str, ...] = ()
+    """The extensions whose controllers run beside the kubelet, as ``extensions.loading`` reads them."""
     node_options: NodeOptions = msgspec.field(default_factory=NodeOptions)
     """The options of the kubelet."""
+
+    def ranges(self) -> NetworkRanges:
+        """Return the cluster's ranges of addresses. Raises ``ValueError`` for a record that was edited."""
+        return network_ranges(self.cluster_cidr, masks=self.node_masks)
 
 
 def read(directory: DataDirectory) -> JoinedSettings | None:
@@ -62,6 +71,7 @@ def write(directory: DataDirectory, settings: JoinedSettings) -> None:
 
 def node_plan(directory: DataDirectory, settings: JoinedSettings) -> NodePlan:
     """Return the plan of the node."""
+    ranges = settings.ranges()
     return NodePlan(
         name=settings.node_name,
         index=0,
@@ -70,7 +80,8 @@ def node_plan(directory: DataDirectory, settings: JoinedSettings) -> NodePlan:
         cluster_id=directory.id,
         address=settings.addresses[0],
         second_address="".join(settings.addresses[1:2]),
-        pod_ranges=network_ranges(settings.cluster_cidr).pods,
+        pod_ranges=ranges.pods,
+        pod_prefixes=ranges.node_prefixes,
         network=settings.network,
         port=KUBELET_PORT,
         static_pod_path=Path(settings.static_pod_path) if settings.static_pod_path else None,
@@ -88,7 +99,7 @@ def current_addresses(settings: JoinedSettings) -> tuple[str, ...]:
     found = address_towards(settings.server)
     if settings.addresses and not settings.node_ip and not found:
         return settings.addresses
-    return node_addresses(network_ranges(settings.cluster_cidr).pods, settings.node_ip, found)
+    return node_addresses(settings.ranges().pods, settings.node_ip, found)
 
 
 def address_towards(url: str) -> str:

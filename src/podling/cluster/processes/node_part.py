@@ -10,6 +10,7 @@ from podling.apiserver.auth.pki import Pki
 from podling.client.component_reports import ComponentReports
 from podling.client.local import LocalClient
 from podling.client.socket_backend import SocketBackend
+from podling.cluster.enabled_extensions import added_node_controllers
 from podling.cluster.local_nodes import node_plans
 from podling.cluster.processes.part_backend import part_backend
 from podling.cluster.processes.reports import Started
@@ -35,12 +36,12 @@ class NodePart:
         await backend.connected()
         counted, pki = part_backend(backend, found.directory, reports), Pki(found.directory.pki)
         images = ImageStore(found.directory.images)
+        controllers = added_node_controllers(found.settings.extensions)
         for plan in node_plans(found.directory, found.settings):
             if plan.name not in found.part.nodes:
                 continue
-            node = Node(
-                plan, LocalClient(counted, Node.user(plan.name)), local_server_context(plan, pki), images
-            )
+            client, context = LocalClient(counted, Node.user(plan.name)), local_server_context(plan, pki)
+            node = Node(plan, client, context, images, controllers)
             self._stack.push_async_callback(node.stop)
             await node.start()
             self._nodes.append(node)

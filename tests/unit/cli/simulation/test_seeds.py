@@ -67,7 +67,7 @@ def interrupted() -> Iterator[Outcome]:
 def test_interruption_reports_what_was(
     outcomes: Iterator[Outcome], line: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    tally = print_seeds(Path("s.yaml"), outcomes, 3, None)
+    tally = print_seeds(Path("s.yaml"), outcomes, 3)
     assert capsys.readouterr().out == line
     assert tally.is_interrupted == ("interrupted" in line)
 

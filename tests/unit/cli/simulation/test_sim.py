@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import signal
+import subprocess
+import sys
+from os import mkfifo
 from pathlib import Path
 
 import pytest
@@ -70,6 +74,8 @@ def test_many_seeds_are_counted(tmp_path: Path, text: str, code: int, line: str)
         ((), "Missing argument 'SCENARIO'"),
         (("gone.yaml",), "gone.yaml: No such file or directory"),
         (("FILE", "--until", "5q"), "unknown unit"),
+        (("FILE", "--until", "0"), "a scenario lasts at least one second"),
+        (("FILE", "--until=-5m"), "the duration -5m is negative"),
         (("FILE", "--seeds", "5..1"), "has no seeds"),
     ],
 )
@@ -108,3 +114,27 @@ def test_report_where_no_folder_can_be(tmp_path: Path, monkeypatch: pytest.Monke
     path = file(tmp_path, GOOD)
     done = sim(path, "--report", f"{path}/r")
     assert (done.exit_code, done.output) == (1, f"Error: {path}/r: Not a directory\n")
+
+
+def test_interrupted_run_reports_what_was_until_then(tmp_path: Path) -> None:
+    # The first line of the log appears when the run has begun; the scenario itself would take hours.
+    path = file(
+        tmp_path, "until: 80000h\nnodes: [{name: n, count: 5}]\nfaults: {count: 1000, before: 79000h}\n"
+    )
+    log = tmp_path / "log"
+    mkfifo(log)
+    command = [sys.executable, "-m", "podling", "sim", path, "--quiet", "--log", str(log)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        with log.open("rb") as lines:
+            assert lines.readline()
+            process.send_signal(signal.SIGINT)
+            while lines.read(1 << 16):
+                pass
+        out, err = process.communicate(timeout=120)
+    assert process.returncode == 130, err
+    first, *_, last = out.splitlines()
+    assert first.endswith("(interrupted)")
+    assert "of virtual time" in first
+    assert " -" not in first
+    assert last.startswith("digest: ")
+    assert "Traceback" not in err

@@ -5,11 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 from podling.cluster.directory import DataDirectory
 from podling.cluster.directory_errors import DirectoryUnusable
 from podling.cluster.joined import settings as joined_settings
 from podling.cluster.joined.settings import JoinedSettings, address_towards, current_addresses
+from podling.machinery.node_masks import NodeMasks
 
 SETTINGS = JoinedSettings(
     server="https://127.0.0.1:6443", node_name="n1", runtime="sim", addresses=("192.0.2.1", "2001:db8::1")
@@ -59,3 +61,9 @@ def test_address_of_the_node(given: str, last: str, server: str, expected: str) 
 
 def test_address_towards_an_ipv6_server() -> None:
     assert address_towards("https://[::1]:6443") in ("::1", "")
+
+
+def test_blocks_have_the_sizes_of_the_cluster(directory: DataDirectory) -> None:
+    settings = structs.replace(SETTINGS, node_masks=NodeMasks(single=26))
+    assert joined_settings.node_plan(directory, settings).pod_prefixes[4] == 26
+    assert joined_settings.node_plan(directory, SETTINGS).pod_prefixes[4] == 24
