@@ -16,7 +16,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 SOURCE = ROOT / "src" / "podling"
-EXTENSIONS = (ROOT / "src" / "podling_kruise", ROOT / "src" / "podling_snapshots")
+EXTENSIONS = tuple(ROOT / "src" / f"podling_{name}" for name in ("kruise", "snapshots", "vpa"))
 GENERATED = re.compile(r"_v\d+((alpha|beta)\d+)?\.py$")
 
 FILE_LINES_MAX = 500
@@ -48,6 +48,7 @@ STARTS_TASKS = {
     "cli/follow.py": "ends with the command",
     "cluster/lasting_tasks.py": "waits for the first of several",
     "cluster/processes/part_process.py": "waits for the first of several",
+    "kubelet/pods/pod_containers.py": "ends with the stop of a container",
     "kubelet/server/log_sources.py": "ends with its request",
     "kubelet/pods/pod_sync.py": "ends with the pass over its pod",
     "kubelet/server/port_forward.py": "ends with its connection",
@@ -57,6 +58,7 @@ STARTS_TASKS = {
     "kubelet/containers/termination.py": "ends with the pass over its pod",
     "kubelet/timed_runtime.py": "one call, awaited by its caller",
     "kubelet/pods/worker.py": "one pass over its pod",
+    "network/ended_leases.py": "one task at a time; it handles its failures, and close ends it",
     "network/pod_network.py": "one set-up, awaited by close",
     "winding.py": "one condition or one start, awaited by its caller",
     "runtime/images/pulls.py": "one pull, awaited by its caller",

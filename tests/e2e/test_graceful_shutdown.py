@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from podling.node.machine import node_names
+from tests.e2e.conftest import missing_for_containers
 from tests.support.clusters import RealCluster, shell_pod
 from tests.support.private_bus import BusLogind, bus_logind, private_bus
 
@@ -72,11 +73,16 @@ async def shut_down(cluster: RealCluster, logind: BusLogind) -> None:
     await asyncio.to_thread(cluster.wait_ready, "later")
 
 
-def test_pods_end_in_two_phases_before_the_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("runtime", ["process", "oci"])
+def test_pods_end_in_two_phases_before_the_machine(
+    runtime: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Regular pods have three seconds, critical ones the last four; then the lock is released."""
+    if runtime == "oci" and (reason := missing_for_containers()):
+        pytest.skip(reason)
     kubelet = tmp_path / "kubelet.yaml"
     kubelet.write_text(KUBELET)
-    cluster = RealCluster(tmp_path / "cluster", "process", "--port", "0", "--kubelet-config", str(kubelet))
+    cluster = RealCluster(tmp_path / "cluster", runtime, "--port", "0", "--kubelet-config", str(kubelet))
 
     async def story(address: str) -> None:
         async with bus_logind(address, tmp_path / "logind.conf.d", delay_seconds=60) as logind:

@@ -151,8 +151,8 @@ async def test_addresses_are_given_back(here: Node) -> None:
     again = await here.network.attach(sandbox.id, namespace, spec)
     assert again == sandbox.ips, "attaching twice gives the same"
     await here.runtime.stop_sandbox(sandbox.id)
-    assert list((here.root / "network/leases").iterdir()) == []
     await here.network.detach(sandbox.id, here.state / "gone")
+    assert list((here.root / "network/leases").iterdir()) == []
 
 
 class WatchingGate:
@@ -188,6 +188,7 @@ async def test_pod_that_the_gate_refuses_has_no_network(here: Node) -> None:
     gate.refusal = "not yet"
     with pytest.raises(RuntimeFailure, match="not yet"):
         await here.pod()
+    await here.network.detach("none", here.root)  # waits for the leases that have ended
     assert list((here.root / "network/leases").iterdir()) == []
     gate.refusal = ""
     assert (await here.pod()).ips

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -23,13 +24,16 @@ pytestmark = [
 Joined = tuple[MachineCluster, list[JoinedMachine], Machines]
 
 
-@pytest.fixture(params=["vxlan", "routes"])
+SMALL_BLOCKS = ("--node-cidr-mask-size", "26")
+
+
+@pytest.fixture(params=[("vxlan",), ("routes", *SMALL_BLOCKS)], ids=["vxlan", "routes"])
 def cluster(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Joined]:
     if reason := missing_for_containers():
         pytest.skip(reason)
     with (
         machines(3, tmp_path) as built,
-        cluster_on(built[0], "oci", "--network", str(request.param)) as found,
+        cluster_on(built[0], "oci", "--network", *request.param) as found,
         joined(found, "oci", built[1], built[2]) as nodes,
     ):
         yield found, nodes, built
@@ -50,6 +54,9 @@ def test_pods_of_every_machine_reach_each_other_also_after_restarts(cluster: Joi
     addresses = {name: serve_on(control, name) for name in names}
     blocks = {node["metadata"]["name"]: node["spec"]["podCIDR"] for node in control.get("nodes")["items"]}
     assert len(set(blocks.values())) == 3
+    for node in nodes:
+        size = json.loads((node.directory / "node.json").read_text()).get("node_masks", {}).get("single", 0)
+        assert blocks[node.machine.name].endswith(f"/{size or 24}"), "a machine learns the size when it joins"
     everyone_reaches_everyone(control, addresses)
     for node in control.get("nodes")["items"]:
         (found,) = [each for each in node["status"]["conditions"] if each["type"] == "NetworkUnavailable"]

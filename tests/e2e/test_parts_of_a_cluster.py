@@ -64,7 +64,7 @@ def test_switched_off_controller_does_not_run(small: RealCluster) -> None:
     ("choice", "message"),
     [
         ("*,-deployments", '"deployments" is not in the list of known controllers'),
-        ("resourceclaim-controller", '"resourceclaim-controller" does not exist in Podling'),
+        ("selinux-warning-controller", '"selinux-warning-controller" does not exist in Podling'),
     ],
 )
 def test_unknown_controllers_are_refused_before_anything_starts(

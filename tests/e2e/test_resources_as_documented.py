@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 
-from podling import clock
 from podling.api.core_v1 import PodSpec
 from podling.machinery.pods import pod_requests
 from tests.support.cgroup_values import UNIFIED, Values, cgroup_of, shares, values
 from tests.support.clusters import Done, RealCluster, shell_pod
+from tests.support.waiting import until
 
 pytestmark = [pytest.mark.e2e, pytest.mark.root]
 
@@ -75,13 +75,6 @@ def sizes(cluster: RealCluster) -> Iterator[RealCluster]:
         yield cluster
     finally:
         cluster.kubectl("delete", "-f", "-", "--grace-period=1", stdin=json.dumps(everything), timeout=60)
-
-
-def until(holds: Callable[[], bool], seconds: float = 60) -> None:
-    """Wait until the condition holds."""
-    deadline = clock.monotonic() + seconds
-    while not holds():
-        assert clock.monotonic() < deadline, "it does not hold in time"
 
 
 def of_pod(cluster: RealCluster, name: str) -> Values:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from podling.node.machine import node_names
+from tests.e2e.conftest import missing_for_containers
 from tests.support.clusters import DEADLINE, RealCluster, shell_pod
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow]
@@ -21,9 +22,11 @@ def manifests(tmp_path: Path) -> Path:
     return folder
 
 
-@pytest.fixture
-def cluster(tmp_path: Path, manifests: Path) -> Iterator[RealCluster]:
-    cluster = RealCluster(tmp_path / "cluster", "process", "--port", "0")
+@pytest.fixture(params=["process", "oci"])
+def cluster(request: pytest.FixtureRequest, tmp_path: Path, manifests: Path) -> Iterator[RealCluster]:
+    if request.param == "oci" and (reason := missing_for_containers()):
+        pytest.skip(reason)
+    cluster = RealCluster(tmp_path / "cluster", request.param, "--port", "0")
     cluster.up("--nodes", "2", "--static-pod-path", str(manifests))
     yield cluster
     cluster.remove()

@@ -190,6 +190,16 @@ async def test_streams_may_be_opened_again(here: Node) -> None:
     assert (answer.code, answer.out, answer.err) == (0, "out\n", "err\n")
 
 
+async def test_null_device_of_the_node_stays_roots(here: Node) -> None:
+    sandbox = await pod(here, share_processes=True)
+    container = await here.run(sandbox, "sleep", "3600")
+    found = os.stat("/dev/null")
+    assert (found.st_uid, found.st_gid, stat.S_IMODE(found.st_mode)) == (0, 0, 0o666)
+    refused = await here.exec(container, "sh", "-c", "chmod 600 /dev/null /proc/1/fd/0")
+    assert refused.code != 0
+    assert stat.S_IMODE(os.stat("/dev/null").st_mode) == 0o666
+
+
 async def test_shared_processes_and_ephemeral_containers_are_inside(here: Node) -> None:
     sandbox = await pod(here, share_processes=True)
     first = await here.run(sandbox, "sleep", "3600")

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
 import pytest
 
-from podling import clock
 from tests.support.clusters import RealCluster, shell_pod
+from tests.support.waiting import until
 
 pytestmark = [pytest.mark.e2e, pytest.mark.root]
 
@@ -86,13 +86,6 @@ def pods(cluster: RealCluster) -> Iterator[RealCluster]:
     finally:
         names = ("pod/holder", "pod/reader", "configmap/settings", "configmap/steady", "secret/login")
         cluster.kubectl("delete", *names, "--ignore-not-found", "--grace-period=1")
-
-
-def until(holds: Callable[[], bool], seconds: float = 60) -> None:
-    """Wait until the condition holds."""
-    deadline = clock.monotonic() + seconds
-    while not holds():
-        assert clock.monotonic() < deadline, "it does not hold in time"
 
 
 def inside(cluster: RealCluster, script: str) -> str:
@@ -237,6 +230,36 @@ def test_pods_wait_for_what_is_missing_and_start_once_it_is_there(pods: RealClus
     finally:
         objects = [*(f"pod/{name}" for name in names), "configmap/late", "secret/late"]
         pods.kubectl("delete", *objects, "--ignore-not-found", "--grace-period=1")
+
+
+def test_pod_waits_for_a_missing_claim_and_starts_once_it_is_there(pods: RealCluster) -> None:
+    volume = {"name": "late", "persistentVolumeClaim": {"claimName": "late"}}
+    mounts = [{"name": "late", "mountPath": "/late"}]
+    try:
+        pods.apply(shell_pod("waits", UNTIL_STOPPED, container={"volumeMounts": mounts}, volumes=[volume]))
+        until(partial(is_unschedulable, pods, "waits"))
+        (condition,) = (each for each in conditions(pods, "waits") if each["type"] == "PodScheduled")
+        assert condition["reason"] == "Unschedulable"
+        assert 'persistentvolumeclaim "late" not found' in condition["message"]
+        claim = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Mi"}}}
+        kind = {"apiVersion": "v1", "kind": "PersistentVolumeClaim"}
+        pods.apply({**kind, "metadata": {"name": "late"}, "spec": claim})
+        pods.wait_ready("waits")
+        assert (
+            pods.kubectl("exec", "waits", "--", "sh", "-c", "echo kept > /late/file; cat /late/file")
+            == "kept\n"
+        )
+    finally:
+        pods.kubectl("delete", "pod/waits", "pvc/late", "--ignore-not-found", "--grace-period=1")
+
+
+def is_unschedulable(cluster: RealCluster, pod: str) -> bool:
+    return any(each["type"] == "PodScheduled" for each in conditions(cluster, pod))
+
+
+def conditions(cluster: RealCluster, pod: str) -> list[dict[str, str]]:
+    found: list[dict[str, str]] = cluster.get("pod", pod)["status"].get("conditions", [])
+    return found
 
 
 def has_event(cluster: RealCluster, pod: str, message: str) -> bool:

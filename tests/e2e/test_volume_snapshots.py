@@ -10,6 +10,7 @@ import pytest
 from podling.files.disk_images import missing_for_images
 from tests.e2e.conftest import missing_for_containers
 from tests.support.clusters import RealCluster, shell_pod
+from tests.support.loop_devices import lasting_devices
 
 pytestmark = [
     pytest.mark.e2e,
@@ -31,6 +32,10 @@ def here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealCluster]:
         kind = {"apiVersion": f"{GROUP}/v1", "kind": "VolumeSnapshotClass", "metadata": {"name": "local"}}
         cluster.apply({**kind, "driver": "podling.local/directory", "deletionPolicy": "Delete"})
         yield cluster
+        cluster.down()
+        images = list(cluster.directory.rglob("image"))
+        assert images
+        assert [str(each) for each in images if lasting_devices(each)] == [], "no device stays attached"
     finally:
         cluster.remove()
 

@@ -137,7 +137,7 @@ async def cluster_of(
     extension = KruiseExtension(features)
     async with (
         memory_cluster(extensions=[extension]) as plane,
-        sim_node(plane, root, scenario) as node,
+        sim_node(plane, root, scenario, node_controllers=extension.node_controllers()) as node,
         running(plane.client, *extension.controllers().values()),
     ):
         yield harness(plane, node)

@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from podling.api.core_v1 import Container, Event, Node, NodeCondition, Pod, PodCondition, PodSpec
+from podling.api.core_v1 import (
+    Binding,
+    Container,
+    Event,
+    Node,
+    NodeCondition,
+    ObjectReference,
+    Pod,
+    PodCondition,
+    PodSpec,
+)
 from podling.api.meta_v1 import ObjectMeta
 from podling.client.base import Client
 from podling.testing import running
@@ -49,6 +59,14 @@ async def make_ready(client: Client, namespace: str = "default") -> None:
             }
             patch = {"status": {"phase": "Running", "conditions": [ready]}}
             await client.patch(Pod, each.metadata.name or "", patch, namespace, subresource="status")
+
+
+async def bind_pod(client: Client, pod: Pod, node: str) -> None:
+    """Bind a pod to a node, as the scheduler does; without effect for one that is bound."""
+    if not pod.spec.node_name:
+        name = pod.metadata.name or ""
+        binding = Binding(metadata=ObjectMeta(name=name), target=ObjectReference(kind="Node", name=node))
+        await client.create_subresource(Pod, name, "binding", binding, pod.metadata.namespace)
 
 
 async def add_node(client: Client, name: str, *, ready: str = "True", **labels: str) -> Node:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from podling.client.events import EventRecorder
 from podling.client.requests import User
 from podling.kubelet.deps import KubeletDeps
 from podling.kubelet.kubelet import Kubelet
+from podling.kubelet.node_controllers import NodeControllerFactory
 from podling.node.static_pods import complete_static_pod
 from podling.runtime.sim import Scenario, SimRuntime
 from podling.testing import ControlPlane
@@ -97,7 +98,16 @@ class KilledNode:
         recorder = EventRecorder(client, "kubelet", NODE)
         self._old.append(asyncio.create_task(recorder.run()))
         config = node.deps.config
-        deps = KubeletDeps(client, runtime, recorder, node.deps.root_dir, NODE, config, complete_static_pod)
+        deps = KubeletDeps(
+            client,
+            runtime,
+            recorder,
+            node.deps.root_dir,
+            NODE,
+            config,
+            complete_static_pod,
+            node_controllers=node.deps.node_controllers,
+        )
         node.kubelet = Kubelet(deps)
         await node.start()
 
@@ -120,10 +130,15 @@ class KilledNode:
 
 @asynccontextmanager
 async def killed_node(
-    plane: ControlPlane, root: Path, line: Line, scenario: Scenario | None = None
+    plane: ControlPlane,
+    root: Path,
+    line: Line,
+    scenario: Scenario | None = None,
+    node_controllers: Mapping[str, NodeControllerFactory] | None = None,
 ) -> AsyncIterator[KilledNode]:
     """A node whose kubelet is on ``line``, until the block ends."""
-    async with sim_node(plane, root, runtime=SimRuntime(scenario)) as node:
+    runtime = SimRuntime(scenario)
+    async with sim_node(plane, root, runtime=runtime, node_controllers=node_controllers) as node:
         await node.stop()
         killed = KilledNode(node, line)
         try:

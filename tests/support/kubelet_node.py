@@ -20,6 +20,7 @@ from podling.client.requests import User
 from podling.kubelet.config import KubeletConfig
 from podling.kubelet.deps import KubeletDeps
 from podling.kubelet.kubelet import Kubelet
+from podling.kubelet.node_controllers import NodeControllerFactory
 from podling.kubelet.topology.machine_topology import MachineTopology
 from podling.machinery.errors import is_not_found
 from podling.node.static_pods import complete_static_pod
@@ -78,6 +79,7 @@ class SimNode:
         root: Path,
         topology: MachineTopology | None = None,
         logind: SimulatedLogind | None = None,
+        node_controllers: Mapping[str, NodeControllerFactory] | None = None,
     ) -> None:
         self.plane = plane
         self.client = plane.client
@@ -90,6 +92,7 @@ class SimNode:
         )
         if logind is not None:
             self.deps = structs.replace(self.deps, connect_logind=logind.connect)
+        self.deps = structs.replace(self.deps, node_controllers=node_controllers or {})
         self.kubelet = Kubelet(self.deps)
         self._task: asyncio.Task[None] | None = None
 
@@ -168,6 +171,7 @@ async def sim_node(
     runtime: SimRuntime | None = None,
     topology: MachineTopology | None = None,
     logind: SimulatedLogind | None = None,
+    node_controllers: Mapping[str, NodeControllerFactory] | None = None,
 ) -> AsyncIterator[SimNode]:
     """Run a Ready node until the block ends. ``runtime`` is its machine, if not one of ``scenario``."""
     chosen = config or KubeletConfig(
@@ -176,7 +180,7 @@ async def sim_node(
         cluster_dns=("10.96.0.10",),
         write_files=False,
     )
-    node = SimNode(plane, runtime or SimRuntime(scenario), chosen, root, topology, logind)
+    node = SimNode(plane, runtime or SimRuntime(scenario), chosen, root, topology, logind, node_controllers)
     events = asyncio.create_task(node.recorder.run())
     faults = Faults()
     logging.getLogger("podling.kubelet").addHandler(faults)

@@ -29,6 +29,8 @@ class World:
     sandboxes: list[Sandbox] = field(default_factory=list)
     containers: list[Container] = field(default_factory=list)
     made: int = 0
+    attempts: dict[str, int] = field(default_factory=dict)
+    """The number of each container's latest instance, which rises also if the runtime forgets some."""
 
     @property
     def observed(self) -> PodObservation:
@@ -76,7 +78,7 @@ class World:
         self.tick(0.001)
         container = find_container(self.pod.spec, name)
         assert container is not None
-        attempt = sum(found.name == name for found in self.containers)
+        attempt = self.attempts[name] = self.attempts.get(name, -1) + 1
         self.containers.append(
             Container(
                 id=f"container-{self.made}",

@@ -38,6 +38,7 @@ class RealNode:
         machine: oci_node.Node,
         config: KubeletConfig,
         topology: MachineTopology | None,
+        extensions: Sequence[Extension] = (),
     ) -> None:
         own = plane.client_for(User(f"system:node:{NODE}", ("system:nodes", "system:authenticated")))
         self.plane = plane
@@ -48,10 +49,13 @@ class RealNode:
         self.deps = KubeletDeps(
             own, machine.runtime, self.recorder, root, NODE, config, complete_static_pod, topology
         )
+        added = {name: make for each in extensions for name, make in each.node_controllers().items()}
+        self.deps = replace(self.deps, node_controllers=added)
+        self.kubelet = Kubelet(self.deps)
         self._tasks: list[asyncio.Task[None]] = []
 
     async def start(self) -> None:
-        kubelet = Kubelet(self.deps)
+        kubelet = self.kubelet = Kubelet(self.deps)
         self._tasks = [asyncio.create_task(self.recorder.run()), asyncio.create_task(kubelet.run())]
         async with asyncio.timeout(DEADLINE_SECONDS):
             await kubelet.ready.wait()
@@ -96,7 +100,7 @@ async def real_node(
     """Run a Ready node; take down all its pods at the end."""
     async with memory_cluster(extensions=extensions) as plane, oci_node.node(root) as machine:
         own = replace(config, cgroup_root=f"/podling-{machine.cluster}", node_addresses=("192.0.2.2",))
-        node = RealNode(plane, machine, own, topology)
+        node = RealNode(plane, machine, own, topology, extensions)
         try:
             await node.start()
             yield node

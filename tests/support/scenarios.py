@@ -12,6 +12,9 @@ from podling.sim.scenario import Scenario
 from podling.sim.scenario_file import read_scenario
 
 FOLDER = Path(__file__).resolve().parents[2] / "examples" / "scenarios"
+MANIFESTS = ("operator.yaml", "shop.yaml")
+"""The files of the folder that are objects of scenarios."""
+EXAMPLES = sorted(path for path in FOLDER.glob("*.yaml") if path.name not in MANIFESTS)
 
 
 def scenario(text: str) -> Scenario:

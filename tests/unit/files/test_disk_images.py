@@ -26,6 +26,7 @@ from podling.files.disk_images import (
     release_image,
 )
 from podling.kubelet.volumes.mounting import unmount
+from tests.support.loop_devices import lasting_devices
 
 pytestmark = pytest.mark.skipif(bool(missing_for_images()), reason=missing_for_images() or "can run")
 
@@ -38,7 +39,7 @@ def image(tmp_path: Path) -> Iterator[Path]:
     for place in tmp_path.iterdir():
         unmount(place)
     detach_image(tmp_path / "image")
-    assert not (tmp_path / "image").exists() or devices_of(tmp_path / "image") == ()
+    assert not (tmp_path / "image").exists() or lasting_devices(tmp_path / "image") == ()
 
 
 def size(directory: Path) -> int:
@@ -68,7 +69,7 @@ def test_all_mounts_share_one_device_and_the_last_detaches_it(image: Path, tmp_p
     assert (places[1] / "file").read_text() == "x"
     for place in places:
         unmount(place)
-    assert devices_of(image) == ()
+    assert lasting_devices(image) == ()
 
 
 def test_place_that_an_earlier_process_left_mounted_is_used_again(image: Path, tmp_path: Path) -> None:
@@ -79,7 +80,7 @@ def test_place_that_an_earlier_process_left_mounted_is_used_again(image: Path, t
     (place / "file").write_text("x")
     with mounted_image(image, place):
         assert (place / "file").read_text() == "x"
-    assert devices_of(image) == ()
+    assert lasting_devices(image) == ()
 
 
 @pytest.mark.parametrize("by_the_mount", [True, False])
@@ -109,7 +110,7 @@ def test_device_has_the_bytes_of_the_image_until_its_last_user_goes(image: Path,
     with Path(device).open("rb") as larger:
         assert larger.seek(0, os.SEEK_END) == 2 * MIB
     release_image(image, "two")
-    assert devices_of(image) == ()
+    assert lasting_devices(image) == ()
     assert image.read_bytes()[:7] == b"written"
     release_image(tmp_path / "gone", "two")
     other = tmp_path / "other"
