@@ -88,4 +88,14 @@ number_misscheduled
 number_unavailable
 KruiseExtension  # extensions/loading.py names it
 SnapshotExtension
+VpaExtension
 ignore_aliases  # sim/scenario_writing.py: PyYAML calls it
+
+# The functions of the scheduler that plugins of packages call (scheduler/framework.py, Handle).
+waiting_pods
+waiting_pod
+pending_plugins
+
+# Fields of NodeImages that no controller writes (podling_kruise/imagepull/types.py).
+sync_at
+first_sync_status
