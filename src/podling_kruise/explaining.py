@@ -34,6 +34,15 @@ def answer(reason: str, text: str, advice: str = "", *evidence: Source) -> Expla
     return Explanation(area="workload", reason=reason, text=text, advice=advice, evidence=evidence)
 
 
+def not_observed(owner: ApiObject, observed_generation: int, name: str) -> Explanation | None:
+    """Return the answer for an object whose controller has not seen its last change; None if it has."""
+    if observed_generation >= (owner.metadata.generation or 0):
+        return None
+    text = f"{name} has changed, and its controller has not seen it yet."
+    source = Source(kind="status", name="status.observedGeneration")
+    return answer("NotObserved", text, "Look again in a moment.", source)
+
+
 def well(reason: str, text: str, *evidence: Source) -> Explanation:
     text = f"Nothing is wrong: {text}"
     return Explanation(healthy=True, area="none", reason=reason, text=text, evidence=evidence)

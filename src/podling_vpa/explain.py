@@ -7,6 +7,7 @@ the update mode lets it reach living pods, a resize or an eviction is possible.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime, timedelta
 
 from msgspec import Struct
@@ -62,12 +63,11 @@ async def explain(question: Question) -> Explanation:
     ranges = (await client.list(LimitRange, namespace)).items
     targets = Targets(await read_namespace(client, namespace))
     pods: list[Pod] = []
-    try:
+    # The conditions tell of a target that does not exist.
+    with suppress(NoTarget):
         selector = await targets.selector(namespace, autoscaler.spec.target_ref)
         listed = (await client.list(Pod, namespace)).items
         pods = [pod for pod in listed if selector.matches(pod.metadata.labels) and _is_living(pod)]
-    except NoTarget:
-        pass  # the conditions say it
     facts = Facts(autoscaler, pods, namespace_limits(ranges), question.now)
     return explain_autoscaler(facts)
 

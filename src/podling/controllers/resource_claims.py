@@ -16,13 +16,14 @@ from typing import Any, ClassVar
 
 from podling.api.core_v1 import Pod, PodResourceClaim
 from podling.api.resource_v1 import ResourceClaim, ResourceClaimConsumerReference, ResourceClaimTemplate
-from podling.client.base import Key, PatchType, Unreachable, key_of
+from podling.client.base import Key, Unreachable, key_of
 from podling.client.informer import revision_number
 from podling.client.runner import AwaitChange, NotYet
 from podling.controllers import resource_claim_rules as rules
 from podling.controllers.base import Controller, ControllerContext
 from podling.controllers.children import BY_CONTROLLER, controller_index
 from podling.controllers.owner_references import is_controlled_by
+from podling.controllers.status_writes import patch_pod_status
 from podling.machinery.errors import ApiError, unless_gone
 from podling.machinery.histograms import counters, gauges
 
@@ -103,7 +104,8 @@ class ResourceClaimController(Controller):
             if claim is not None:
                 made.append({"name": entry.name, "resourceClaimName": claim.metadata.name or ""})
         if made:
-            await self._show(pod, made)
+            shown = {"resourceClaimStatuses": made}
+            await patch_pod_status(self.client, pod, shown, field_manager=FIELD_MANAGER)
         elif pod.spec.node_name:
             for entry in pod.spec.resource_claims:
                 await self._reserve(pod, entry)
@@ -150,19 +152,6 @@ class ResourceClaimController(Controller):
         self._created["success", admin] += 1
         self._made[pod.metadata.uid or "", entry.name] = claim
         return claim
-
-    async def _show(self, pod: Pod, made: list[dict[str, str]]) -> None:
-        patch = {"metadata": {"uid": pod.metadata.uid}, "status": {"resourceClaimStatuses": made}}
-        with unless_gone():
-            await self.client.patch(
-                Pod,
-                pod.metadata.name or "",
-                patch,
-                pod.metadata.namespace,
-                patch_type=PatchType.STRATEGIC,
-                subresource="status",
-                field_manager=FIELD_MANAGER,
-            )
 
     async def _reserve(self, pod: Pod, entry: PodResourceClaim) -> None:
         """Reserve an allocated claim for a pod that is on a node without the scheduler's doing."""

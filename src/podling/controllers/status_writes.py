@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TypeVar
+from collections.abc import Mapping
+from typing import Any, TypeVar
 
-from podling.client.base import ApiObject, Client
-from podling.machinery.errors import is_not_found
+from podling.api.core_v1 import Pod
+from podling.client.base import ApiObject, Client, PatchType
+from podling.machinery.errors import is_not_found, unless_gone
 
 T = TypeVar("T", bound=ApiObject)
 
@@ -21,3 +23,22 @@ async def write_status(client: Client, obj: T) -> T:
         if is_not_found(error):
             return obj
         raise
+
+
+async def patch_pod_status(
+    client: Client, pod: Pod, status: Mapping[str, Any], *, field_manager: str = ""
+) -> None:
+    """Merge ``status`` into the pod's, by conditions and entries; another pod of its name is left alone.
+
+    Nothing is done for a pod that is gone. Raises ``ApiError``.
+    """
+    with unless_gone():
+        await client.patch(
+            Pod,
+            pod.metadata.name or "",
+            {"metadata": {"uid": pod.metadata.uid}, "status": status},
+            pod.metadata.namespace,
+            patch_type=PatchType.STRATEGIC,
+            subresource="status",
+            field_manager=field_manager,
+        )

@@ -18,7 +18,7 @@ from podling.extensions.explanations import Explanation, Question, Source
 from podling.machinery.selectors import readable_selector
 from podling_kruise.daemonset.types import DaemonSet
 from podling_kruise.daemonset.update_plan import desired_nodes, is_leaving, partition_of
-from podling_kruise.explaining import Explained, answer, last_event, owned_pods, troubled, well
+from podling_kruise.explaining import Explained, answer, last_event, not_observed, owned_pods, troubled, well
 from podling_kruise.inplace.explain import explain_update
 from podling_kruise.policies import ON_DELETE
 
@@ -72,11 +72,7 @@ def explain_set(facts: Facts) -> Explanation:
 
 
 def _not_seen(facts: Facts) -> Explanation | None:
-    if facts.owner.status.observed_generation >= (facts.owner.metadata.generation or 0):
-        return None
-    source = Source(kind="status", name="status.observedGeneration")
-    text = f"{facts.name} has changed, and its controller has not seen it yet."
-    return answer("NotObserved", text, "Look again in a moment.", source)
+    return not_observed(facts.owner, facts.owner.status.observed_generation, facts.name)
 
 
 def _no_nodes(facts: Facts) -> Explanation | None:

@@ -16,12 +16,13 @@ from podling import clock
 from podling.api.apps_v1 import ControllerRevision
 from podling.api.core_v1 import Namespace, Pod
 from podling.api.meta_v1 import LabelSelector
-from podling.client.base import Key, PatchType, key_of
+from podling.client.base import Key, key_of
 from podling.client.informer import revision_number
 from podling.client.runner import AwaitChange, RequeueAfter
 from podling.controllers.base import Controller, ControllerContext
+from podling.controllers.status_writes import patch_pod_status
 from podling.controllers.workloads.pod_control import together
-from podling.machinery.errors import ApiError, is_conflict, is_not_found, unless_gone
+from podling.machinery.errors import ApiError, is_conflict, is_not_found
 from podling.machinery.selectors import readable_selector
 from podling_kruise.names import SYSTEM_NAMESPACE
 from podling_kruise.sidecarset.annotations import INJECTED_LIST, SET_NAME, injected_names
@@ -180,16 +181,7 @@ class SidecarSetController(Controller):
         else:
             since = clock.now()
         condition = structs.replace(wanted, last_transition_time=since)
-        patch = {"metadata": {"uid": pod.metadata.uid}, "status": {"conditions": [to_builtins(condition)]}}
-        with unless_gone():
-            await self.client.patch(
-                Pod,
-                pod.metadata.name or "",
-                patch,
-                pod.metadata.namespace,
-                patch_type=PatchType.STRATEGIC,
-                subresource="status",
-            )
+        await patch_pod_status(self.client, pod, {"conditions": [to_builtins(condition)]})
 
     def _is_settled(self, name: str) -> bool:
         """Return whether the informer shows all pods as they were last written."""

@@ -14,7 +14,7 @@ from podling.api.core_v1 import Namespace, Pod
 from podling.controllers.pod_state import is_active
 from podling.extensions.explanations import Explanation, Question, Source
 from podling.machinery.selectors import readable_selector
-from podling_kruise.explaining import Explained, answer, troubled, well
+from podling_kruise.explaining import Explained, answer, not_observed, troubled, well
 from podling_kruise.sidecarset.pod_state import (
     can_update,
     is_consistent,
@@ -76,11 +76,7 @@ def explain_set(facts: Facts) -> Explanation:
 
 
 def _not_seen(facts: Facts) -> Explanation | None:
-    if facts.owner.status.observed_generation >= (facts.owner.metadata.generation or 0):
-        return None
-    source = Source(kind="status", name="status.observedGeneration")
-    text = f"{facts.name} has changed, and its controller has not seen it yet."
-    return answer("NotObserved", text, "Look again in a moment.", source)
+    return not_observed(facts.owner, facts.owner.status.observed_generation, facts.name)
 
 
 def _selects_none(facts: Facts) -> Explanation | None:
