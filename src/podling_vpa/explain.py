@@ -63,7 +63,7 @@ async def explain(question: Question) -> Explanation:
     ranges = (await client.list(LimitRange, namespace)).items
     targets = Targets(await read_namespace(client, namespace))
     pods: list[Pod] = []
-    # The conditions tell of a target that does not exist.
+    # The conditions report a target that does not exist.
     with suppress(NoTarget):
         selector = await targets.selector(namespace, autoscaler.spec.target_ref)
         listed = (await client.list(Pod, namespace)).items

@@ -38,7 +38,7 @@ class Suite:
     excuses: tuple[Excuse, ...] = ()
 
 
-# kr8s takes a port from 10000 to 60000 to which nobody listens. A connection that ended in the last minute
+# kr8s takes a port from 10000 to 60000 on which no socket listens. A connection that ended in the last minute
 # holds its port, too, and half of that range is where the kernel takes the ports of outgoing connections.
 TAKEN_PORT = "takes a port at random, which other connections of the machine may have"
 KR8S_STARTED = ("test_pod_port_forward_start_stop", "test_service_port_forward_start_stop")
