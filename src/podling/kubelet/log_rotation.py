@@ -20,7 +20,7 @@ from msgspec import Struct
 
 from podling import clock
 from podling.kubelet import labels
-from podling.kubelet.blocking import blocking_for_pod
+from podling.kubelet.blocking import blocking, blocking_for_pod
 from podling.runtime.base import ContainerState, KeepsLogs, Runtime, RuntimeFailure
 
 logger = logging.getLogger(__name__)
@@ -93,14 +93,16 @@ class LogRotation:
 
     async def rotate_all(self) -> None:
         """Rotate every log that is too large. A failure affects one log, which is tried again later."""
-        for container in await self._runtime.list_containers():
-            if container.state is not ContainerState.RUNNING or not container.log_path:
+        listed = await self._runtime.list_containers()
+        running = [each for each in listed if each.state is ContainerState.RUNNING and each.log_path]
+        # A call for all: a thread for each log would cost more than everything else on a node at rest.
+        sizes = await blocking(_sizes, [each.log_path for each in running])
+        for container in running:
+            if sizes.get(container.log_path, 0) < self._max_size_bytes:
                 continue
             path = Path(container.log_path)
             try:
-                uid = container.labels.get(labels.POD_UID, "")
-                if await blocking_for_pod(uid, _size, path) >= self._max_size_bytes:
-                    await self._rotate(uid, container.id, path)
+                await self._rotate(container.labels.get(labels.POD_UID, ""), container.id, path)
             except (OSError, RuntimeFailure) as error:
                 logger.warning("log %s of container %s was not rotated: %s", path, container.id, error)
 
@@ -117,11 +119,17 @@ class LogRotation:
             raise
 
 
-def _size(path: Path) -> int:
-    try:
-        return path.stat().st_size
-    except FileNotFoundError:
-        return 0  # an interrupted rotation: the runtime creates the file when it reopens the log
+def _sizes(paths: Sequence[str]) -> dict[str, int]:
+    """Return the sizes in bytes of the files that can be examined."""
+    sizes = {}
+    for path in paths:
+        try:
+            sizes[path] = os.stat(path).st_size
+        except FileNotFoundError:
+            pass  # an interrupted rotation: the runtime creates the file when it reopens the log
+        except OSError as error:
+            logger.warning("log %s was not examined: %s", path, error)
+    return sizes
 
 
 def _clean_up(directory: Path, plan: RotationPlan) -> None:

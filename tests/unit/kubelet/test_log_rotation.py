@@ -83,3 +83,26 @@ async def test_only_a_log_above_the_limit_is_rotated(tmp_path: Path) -> None:
     for sandbox in await runtime.list_sandboxes():
         await runtime.remove_sandbox(sandbox.id)
     await runtime.close()
+
+
+@pytest.mark.asyncio(loop_factories=["real"])
+async def test_log_that_cannot_be_examined_does_not_stop_the_others(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    runtime = ProcessRuntime(tmp_path / "state")
+    await runtime.start()
+    for name in ("ill", "lost", "well"):
+        await start_app(runtime, tmp_path / name, shell="exec sleep 3600")
+        (tmp_path / name / "0.log").write_text("x" * 2000)
+    (tmp_path / "lost" / "0.log").unlink()
+    (tmp_path / "ill" / "0.log").unlink()
+    (tmp_path / "ill" / "0.log").symlink_to("0.log")
+
+    await LogRotation(runtime, max_size_bytes=1000, max_files=5, interval_seconds=10.0).rotate_all()
+    assert len(list((tmp_path / "well").iterdir())) == 2
+    assert list((tmp_path / "lost").iterdir()) == []
+    assert "Too many levels of symbolic links" in caplog.text
+    assert "lost/0.log" not in caplog.text
+    for sandbox in await runtime.list_sandboxes():
+        await runtime.remove_sandbox(sandbox.id)
+    await runtime.close()

@@ -1,7 +1,7 @@
 """HTTP requests of probes and hooks: construction and sending.
 
-Construction is pure. Sending uses no proxy, keeps no connection, verifies no certificate, and follows
-redirects only on the same host name; a redirect to another host is returned as the response
+Construction is pure. Sending uses no proxy, keeps no connection and no cookie, verifies no certificate, and
+follows redirects only on the same host name; a redirect to another host is returned as the response
 (``pkg/probe/http``).
 """
 
@@ -95,7 +95,11 @@ async def http_get(request: HTTPRequest, timeout_seconds: float) -> HTTPAnswer:
     skip = ("User-Agent", "Accept", "Accept-Encoding")
     try:
         async with aiohttp.ClientSession(
-            connector=connector, timeout=timeout, skip_auto_headers=skip, trust_env=False
+            connector=connector,
+            timeout=timeout,
+            skip_auto_headers=skip,
+            trust_env=False,
+            cookie_jar=aiohttp.DummyCookieJar(),
         ) as session:
             for _ in range(REDIRECTS_MAX + 1):
                 headers = CIMultiDict(request.headers)

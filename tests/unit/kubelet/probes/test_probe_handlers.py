@@ -57,6 +57,18 @@ async def test_redirects_are_followed_on_the_same_host_only() -> None:
 
 
 @real
+async def test_cookies_are_not_sent_back_after_a_redirect() -> None:
+    async def handler(request: web.Request) -> web.Response:
+        if request.path == "/":
+            raise web.HTTPFound("/end", headers={"Set-Cookie": "session=1"})
+        return web.Response(text=request.headers.get("Cookie", "no cookie"))
+
+    async with server(handler) as port:
+        found = await probe({"httpGet": {"port": port, "host": "localhost"}})
+    assert found == Answer(True, "no cookie")
+
+
+@real
 async def test_silent_and_refusing_servers_fail_the_probe() -> None:
     async def silent(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await _reader.read()
