@@ -201,20 +201,20 @@ async def test_the_machine_as_an_image_shows_its_programs_and_nothing_else(here:
 
 
 @pytest.mark.parametrize(
-    ("command", "code", "message"),
+    ("command", "message"),
     [
-        ("badcommand", 127, 'exec: "badcommand": executable file not found in $PATH'),
-        ("/bad/command", 127, 'exec: "/bad/command": stat /bad/command: no such file or directory'),
-        ("/etc/passwd", 128, 'exec: "/etc/passwd": permission denied'),
+        ("badcommand", 'exec: "badcommand": executable file not found in $PATH'),
+        ("/bad/command", 'exec: "/bad/command": stat /bad/command: no such file or directory'),
+        ("/etc/passwd", 'exec: "/etc/passwd": permission denied'),
     ],
 )
-async def test_a_command_that_cannot_run(here: Node, command: str, code: int, message: str) -> None:
+async def test_a_command_that_cannot_run(here: Node, command: str, message: str) -> None:
     container = await here.create(await here.pod(), command)
     with pytest.raises(RuntimeFailure) as caught:
         await here.runtime.start_container(container)
     assert str(caught.value) == message
     status = await here.runtime.container_status(container)
-    assert (status.state, status.exit_code) == (ContainerState.EXITED, code)
+    assert (status.state, status.exit_code) == (ContainerState.EXITED, 128)
     assert (status.reason, status.message) == ("StartError", message)
 
 

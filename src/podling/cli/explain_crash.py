@@ -191,7 +191,7 @@ def crash_advice(evidence: Evidence, status: ContainerStatus) -> str:
     if ended.reason == "OOMKilled":
         limit = container.resources.limits.get("memory", "")
         return f"Raise resources.limits.memory{f' (now {limit})' if limit else ''}, or let it use less."
-    if ended.reason == "StartError" and ended.exit_code == 128:
+    if ended.reason == "StartError" and 'exec: "' not in (ended.message or ""):
         return "Correct what it is made of: its mounts, its working directory, its security context."
     if ended.reason == "StartError" or ended.exit_code in (126, 127):
         return "Correct command and args: the image must have the program, executable; see its mounts, too."

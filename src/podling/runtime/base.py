@@ -125,7 +125,7 @@ class Runtime(Protocol):
 
     async def start_container(self, container_id: str) -> None:
         """Run its process. A command that cannot run raises ``RuntimeFailure`` and leaves an exited
-        container with reason ``StartError`` and exit code 128 (127 where it was not found)."""
+        container with reason ``StartError`` and exit code 128."""
         ...
 
     async def stop_container(self, container_id: str, *, grace_seconds: float, signal: str = "") -> None:

@@ -71,7 +71,7 @@ STORIES = {
                 {"name": "main", "image": IMAGE, "imagePullPolicy": "IfNotPresent", "command": ["/none"]}
             ]
         },
-        {"main": {"startError": NO_SUCH_PROGRAM, "startErrorCode": 127}},
+        {"main": {"startError": NO_SUCH_PROGRAM}},
         (at(lambda pod: status_of(pod)["restartCount"] == 1 and waits("CrashLoopBackOff")(pod)),),
     ),
     "init": Story(

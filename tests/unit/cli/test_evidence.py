@@ -59,8 +59,8 @@ def test_signal_is_read_from_exit_code_or_runtime(ended: ContainerStateTerminate
             "was killed 2m ago for using more memory than it may (OOMKilled, exit code 137)",
         ),
         (
-            terminated(127, "StartError", message="no such file"),
-            "could not be started 2m ago: no such file (exit code 127)",
+            terminated(128, "StartError", message="no such file"),
+            "could not be started 2m ago: no such file (exit code 128)",
         ),
     ],
 )

@@ -26,6 +26,11 @@ from tests.support.ailing_pods import BOUND, EARLIER, PROBE, ask, container, end
         (ended(139), "was ended 30s ago after 90s by SIGSEGV (exit code 139)", "logs web"),
         (ended(137), "was ended 30s ago after 90s by SIGKILL", "Nobody in the cluster is on record for it"),
         (ended(127), "with exit code 127", "Correct command and args"),
+        (
+            ended(128, "StartError", message='exec: "nginz": executable file not found in $PATH'),
+            "could not be started 30s ago",
+            "Correct command and args",
+        ),
         (ended(128, "StartError", message="no dir"), "could not be started 30s ago: no dir", "its mounts"),
         (ended(0, "Completed"), "with exit code 0 (Completed)", "belongs in a Job"),
     ],

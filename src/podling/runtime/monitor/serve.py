@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import errno
 import fcntl
 import json
 import os
@@ -27,7 +26,6 @@ BACKLOG_MAX = 1 << 20
 """Bytes that an attached reader may lag behind before the container has to wait for it."""
 DRAIN_SECONDS = 5.0
 """Seconds to wait for the last output and the last stray process after the container's end."""
-NOT_FOUND = 127
 
 
 class Client:
@@ -77,7 +75,7 @@ class Monitor:
         theirs, self.input, ours = open_streams(self.launch)
         self.pid, failure = spawn(self.launch, self.launch["command"], theirs, terminal=self.launch["tty"])
         if failure:
-            self.exit_code = NOT_FOUND if failure[:2] == ["exec", errno.ENOENT] else CANNOT_START
+            self.exit_code = CANNOT_START
             return failure
         for descriptor, stream in ours:
             os.set_blocking(descriptor, False)

@@ -220,9 +220,9 @@ class Containers:
             self.ends.undone(record)
             return
         await self._drop_sources(record)
-        code, text = error_messages.START_ERROR_CODE, str(error) or type(error).__name__
+        text = str(error) or type(error).__name__
         if isinstance(error, conmon.CreateFailure):
-            text, code = error_messages.start_failure(text, self._command(record))
+            text = error_messages.start_failure(text, self._command(record))
         now = clock.now()
         self.ends.record(
             replace(
@@ -230,7 +230,7 @@ class Containers:
                 state=ContainerState.EXITED,
                 started_at=record.started_at,
                 finished_at=now,
-                exit_code=code,
+                exit_code=error_messages.START_ERROR_CODE,
                 reason=error_messages.START_ERROR,
                 message=text,
             )

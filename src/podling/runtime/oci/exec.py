@@ -313,7 +313,7 @@ class _Exec:
             text = str(msgspec.json.decode(last)["msg"])
         except (OSError, IndexError, KeyError, msgspec.MsgspecError):
             text = "exec failed"
-        return error_messages.start_failure(text, self._command[0])[0]
+        return error_messages.start_failure(text, self._command[0])
 
     def _task(self, work: Awaitable[None]) -> asyncio.Task[None]:
         task = asyncio.ensure_future(work)

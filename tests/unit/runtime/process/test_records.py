@@ -86,5 +86,5 @@ def test_a_container_is_what_its_monitor_left_behind() -> None:
     ],
 )
 def test_why_a_command_did_not_start(command: str, failure: tuple[str, int, str], text: str) -> None:
-    ended = records.as_ended(CREATED, Ended(code=127, at=NANOSECONDS, failure=failure), command)
+    ended = records.as_ended(CREATED, Ended(code=128, at=NANOSECONDS, failure=failure), command)
     assert (ended.reason, ended.message, ended.started_at) == ("StartError", text, None)
