@@ -21,6 +21,7 @@ from podling.kubelet.deps import KubeletDeps
 from podling.kubelet.kubelet import Kubelet
 from podling.kubelet.topology.machine_topology import MachineTopology
 from podling.node.static_pods import complete_static_pod
+from podling.runtime.oci import detect
 from podling.testing import ControlPlane, memory_cluster
 from tests.support import oci_node
 from tests.support.oci_node import Said
@@ -68,6 +69,11 @@ class RealNode:
 
     async def run(self, name: str, *containers: dict[str, Any], **spec: Any) -> Pod:
         """Create a pod of busybox containers that sleep, and wait until it runs or has failed."""
+        await self.create(name, *containers, **spec)
+        return await self.phase(name, "Running", "Failed")
+
+    async def create(self, name: str, *containers: dict[str, Any], **spec: Any) -> None:
+        """Create a pod of busybox containers that sleep, unless they have commands of their own."""
         plain = [
             {"image": self.machine.image, "imagePullPolicy": "Never", "command": list(oci_node.SLEEP), **each}
             for each in containers
@@ -75,7 +81,6 @@ class RealNode:
         fields = {"nodeName": NODE, "automountServiceAccountToken": False, "containers": plain, **spec}
         metadata = {"name": name, "namespace": "default"}
         await self.client.create(msgspec.convert({"metadata": metadata, "spec": fields}, Pod))
-        return await self.phase(name, "Running", "Failed")
 
     async def phase(self, name: str, *phases: str) -> Pod:
         """Wait until a pod is in one of the phases, and return it."""
@@ -96,9 +101,10 @@ async def real_node(
     config: KubeletConfig,
     topology: MachineTopology | None = None,
     extensions: Sequence[Extension] = (),
+    choice: detect.Choice | None = None,
 ) -> AsyncIterator[RealNode]:
-    """Run a Ready node; take down all its pods at the end."""
-    async with memory_cluster(extensions=extensions) as plane, oci_node.node(root) as machine:
+    """Run a Ready node; take down all its pods at the end. ``choice``: its OCI runtime."""
+    async with memory_cluster(extensions=extensions) as plane, oci_node.node(root, choice) as machine:
         own = replace(config, cgroup_root=f"/podling-{machine.cluster}", node_addresses=("192.0.2.2",))
         node = RealNode(plane, machine, own, topology, extensions)
         try:

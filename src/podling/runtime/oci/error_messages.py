@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import re
 
+import msgspec
+
 START_ERROR = "StartError"
 START_ERROR_CODE = 128
 """The exit code of a container that could not be started, whatever the reason: containerd's."""
@@ -23,7 +25,7 @@ def start_failure(text: str, command: str) -> str:
 
     ``command`` is what was to be run: a path is looked for as a file, a name in ``$PATH``.
     """
-    text = _PREFIX.sub("", text.strip().splitlines()[-1] if text.strip() else text).strip('"')
+    text = _unquoted(_PREFIX.sub("", text.strip().splitlines()[-1] if text.strip() else text))
     lowered = text.lower()
     if _CRUN_NOT_FOUND.search(text) or "executable file not found" in lowered:
         return _not_found(command)
@@ -37,6 +39,14 @@ def start_failure(text: str, command: str) -> str:
     if found:
         return f'exec: "{found.group(1)}": {found.group(2)}'
     return text
+
+
+def _unquoted(text: str) -> str:
+    """Return the message in a line of a log: runc quotes its messages there, and the quotes within them."""
+    try:
+        return msgspec.json.decode(text, type=str)
+    except msgspec.MsgspecError:
+        return text.strip('"')
 
 
 def _not_found(command: str) -> str:

@@ -26,6 +26,19 @@ from podling.runtime.oci.error_messages import start_failure
             "/bad/path",
             'exec: "/bad/path": stat /bad/path: no such file or directory',
         ),
+        (
+            'time="2026-01-01T00:00:00Z" level=error msg="runc create failed: '
+            "unable to start container process: "
+            'exec: \\"/bad/path\\": stat /bad/path: no such file or directory"',
+            "/bad/path",
+            'exec: "/bad/path": stat /bad/path: no such file or directory',
+        ),
+        (
+            '[conmon:e]: time="2026-01-01T00:00:00Z" level=error '
+            'msg="runc create failed: mount \\"/a\\" failed"',
+            "true",
+            'runc create failed: mount "/a" failed',
+        ),
         ("open executable: Permission denied", "/data", 'exec: "/data": permission denied'),
         (
             'runc create failed: unable to start container process: exec: "/data": permission denied',
