@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from podling.kubelet.config import KubeletConfig
+from podling.kubelet.configuration.amounts import amount_problems
 from podling.kubelet.configuration.names import json_name
 from podling.kubelet.configuration.types import KubeletConfiguration
 from podling.kubelet.containers.user_ids import IDS_UNIT, blocks
@@ -60,6 +61,7 @@ def problems(found: KubeletConfiguration) -> list[str]:
         _memory(found),
         _logs(found),
         _isolation(found),
+        amount_problems(found),
     )
     return [*gates, *(f"invalid configuration: {text}" for rule in rules for text in rule)]
 
