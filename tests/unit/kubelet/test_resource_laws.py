@@ -1,14 +1,18 @@
-"""Laws of resources: what a node grants never exceeds what it has, in any order of lives and resizes."""
+"""Laws of resources: what a node grants never exceeds what it has, and no pod's class of service changes.
+
+Both hold in any order of creations, ends, resizes, deletions and restarts of the kubelet, for pods of every
+shape.
+"""
 
 from __future__ import annotations
 
 import tempfile
 from collections import Counter
 from pathlib import Path
-from typing import Any
 
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
+from msgspec import Struct
 
 from podling.api.core_v1 import Node, Pod
 from podling.client.base import PatchType
@@ -16,63 +20,119 @@ from podling.machinery.errors import ApiError
 from podling.machinery.quantity import parse
 from podling.sim import loop
 from podling.testing import memory_cluster
-from tests.support.kubelet_node import NODE, SimNode, pod, sim_node
+from tests.support.kubelet_node import NODE, SimNode, sim_node
+from tests.support.sized_pods import (
+    OVERHEAD_CLASS,
+    SHAPES,
+    Granted,
+    documented_class,
+    resize_of,
+    shaped_pod,
+)
 
 ENDED = ("Succeeded", "Failed")
-WHAT = st.sampled_from(["create", "create", "job", "resize", "resize", "resize", "delete", "restart", "wait"])
-STEPS = st.tuples(WHAT, st.sampled_from(["a", "b", "c"]), st.sampled_from(["500m", "1500m", "3"]))
+WHAT = ("create", "create", "create", "job", "resize", "resize", "resize", "delete", "restart", "wait")
 
 
-def sized(cpu: str) -> list[dict[str, Any]]:
-    return [{"name": "app", "image": "app:1", "resources": {"requests": {"cpu": cpu, "memory": "1Gi"}}}]
+class Step(Struct, frozen=True):
+    """One action on the pod ``name``, if the action concerns a pod."""
+
+    what: str
+    name: str = "a"
+    cpu: str = "500m"
+    shape: str = "plain"
+    limited: bool = False
+
+
+STEPS = st.builds(
+    Step,
+    st.sampled_from(WHAT),
+    st.sampled_from(["a", "b", "c"]),
+    st.sampled_from(["500m", "1500m", "3"]),
+    st.sampled_from(SHAPES),
+    st.booleans(),
+)
 
 
 @given(st.lists(STEPS, max_size=14))
-@example([("create", "a", "500m"), ("create", "b", "3"), ("resize", "a", "1500m")])
-@example([("create", "a", "1500m"), ("create", "b", "1500m"), ("create", "c", "1500m")])
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-def test_granted_requests_never_exceed_allocatable(steps: list[tuple[str, str, str]]) -> None:
+@example([Step("create", "a"), Step("create", "b", "3"), Step("resize", "a", "1500m")])
+@example([Step("create", name, "1500m") for name in "abc"])
+@example(
+    [Step("create", name, "1500m", "sidecar") for name in "ab"] + [Step("create", "c", "500m", "sidecar")]
+)
+@example([Step("create", name, "500m", "init", limited=True) for name in "abc"])
+@example([Step("create", "a", "3", "overhead"), Step("create", "b", "500m", "overhead"), Step("create", "c")])
+@example(
+    [
+        Step("create", "a", "500m", "pod-level", limited=True),
+        Step("create", "b", "1500m", "pod-level"),
+        Step("resize", "a", "3", limited=True),
+        Step("delete", "b"),
+        Step("restart"),
+        Step("create", "c", "1500m"),
+    ]
+)
+@example(
+    [Step("create", "a", limited=True), Step("resize", "a", "1500m"), Step("resize", "a", "3", limited=True)]
+)
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+def test_grants_fit_the_node_and_classes_stay(steps: list[Step]) -> None:
     with tempfile.TemporaryDirectory() as directory:
         loop.run(play(steps, Path(directory)))
 
 
-async def play(steps: list[tuple[str, str, str]], root: Path) -> None:
+async def play(steps: list[Step], root: Path) -> None:
     async with memory_cluster() as plane, sim_node(plane, root) as node:
-        for what, name, cpu in steps:
-            await step(node, what, name, cpu)
+        await node.client.create(OVERHEAD_CLASS)
+        laws = Laws(node)
+        for step in steps:
+            await take(node, step)
             for _ in range(3):
                 await node.pass_time(0.5)
-                await check(node)
+                await laws.check()
 
 
-async def step(node: SimNode, what: str, name: str, cpu: str) -> None:
-    if what == "restart":
+async def take(node: SimNode, step: Step) -> None:
+    if step.what == "restart":
         await node.restart()
-    elif what == "wait":
+    elif step.what == "wait":
         await node.pass_time(200)
-    elif what == "delete" and await node.exists(name):
-        await node.delete(name)
-    elif what == "resize" and await node.exists(name):
-        change = {"spec": {"containers": sized(cpu)}}
-        options: dict[str, Any] = {"patch_type": PatchType.STRATEGIC, "subresource": "resize"}
-        try:
-            await node.client.patch(Pod, name, change, "default", **options)
-        except ApiError:
-            return  # the pod has ended, or does not run yet
-    elif what in ("create", "job") and not await node.exists(name):
-        script = {"runs": [{"seconds": 20 if what == "job" else None}]}
-        await node.create(pod(name, containers=sized(cpu), script=script, restartPolicy="Never"))
+    elif step.what == "delete" and await node.exists(step.name):
+        await node.delete(step.name)
+    elif step.what == "resize" and await node.exists(step.name):
+        await resize(node, step)
+    elif step.what in ("create", "job") and not await node.exists(step.name):
+        seconds = 20 if step.what == "job" else None
+        await node.create(shaped_pod(step.name, step.shape, step.cpu, limited=step.limited, seconds=seconds))
 
 
-async def check(node: SimNode) -> None:
-    """Compare the sum of what is allocated to pods that have not ended with the node's allocatable."""
-    allocatable = (await node.client.get(Node, NODE)).status.allocatable
-    total: Counter[str] = Counter()
-    for found in (await node.client.list(Pod, "default")).items:
-        if found.status.phase in ENDED:
-            continue
-        for status in found.status.container_statuses:
-            for name, amount in status.allocated_resources.items():
-                total[name] += parse(amount).milli_value
-    for name, milli in total.items():
-        assert milli <= parse(allocatable[name]).milli_value, f"{name} is granted twice"
+async def resize(node: SimNode, step: Step) -> None:
+    shape = "pod-level" if (await node.get(step.name)).spec.resources is not None else "plain"
+    change = resize_of(shape, step.cpu, limited=step.limited)
+    kind, options = PatchType.STRATEGIC, {"subresource": "resize"}
+    try:
+        await node.client.patch(Pod, step.name, change, "default", patch_type=kind, **options)
+    except ApiError:
+        return  # the pod has ended, or its class of service would change
+
+
+class Laws:
+    """Compares what the API shows of one node with what it showed before."""
+
+    def __init__(self, node: SimNode) -> None:
+        self._client = node.client
+        self._granted = Granted()
+        self._classes: dict[str | None, str] = {}
+
+    async def check(self) -> None:
+        total: Counter[str] = Counter()
+        for found in (await self._client.list(Pod, "default")).items:
+            was = self._classes.setdefault(found.metadata.uid, documented_class(found))
+            assert documented_class(found) == was, "the API changed the class of service"
+            assert found.status.qos_class == was, "the status shows another class of service"
+            granted = self._granted.total(found)
+            if found.status.phase not in ENDED:
+                total.update(granted)
+        allocatable = (await self._client.get(Node, NODE)).status.allocatable
+        for name, milli in total.items():
+            assert milli <= parse(allocatable[name]).milli_value, f"{name} is granted twice"

@@ -12,7 +12,7 @@ import msgspec
 
 START_ERROR = "StartError"
 START_ERROR_CODE = 128
-"""The exit code of a container that could not be started, whatever the reason: containerd's."""
+"""The exit code of a container that could not be started, for any reason: containerd's."""
 
 _PREFIX = re.compile(r"^(?:\[conmon:[a-z]\]: |time=\S+ level=\w+ msg=|container_linux\.go:\d+: )+")
 _CRUN_NOT_FOUND = re.compile(r"executable file `(.+?)` not found(?: in \$PATH)?")
