@@ -24,7 +24,7 @@ from podling.runtime.base import (
     Sandbox,
     Security,
 )
-from podling.runtime.oci import detect, linux
+from podling.runtime.oci import detect, linux, stdio
 from podling.runtime.oci.mounting.id_maps import lack
 from tests.support.images import Tree, busybox_tree, configuration, docker_archive
 from tests.support.oci_node import Node, missing, node
@@ -198,6 +198,41 @@ async def test_null_device_of_the_node_stays_roots(here: Node) -> None:
     refused = await here.exec(container, "sh", "-c", "chmod 600 /dev/null /proc/1/fd/0")
     assert refused.code != 0
     assert stat.S_IMODE(os.stat("/dev/null").st_mode) == 0o666
+
+
+@pytest.mark.parametrize("security", [Security(), Security(user="1000", group=2000)])
+async def test_failed_start_leaves_the_null_device_to_root(here: Node, security: Security) -> None:
+    container = await here.create(await pod(here), "no-such-program", security=security)
+    with pytest.raises(RuntimeFailure, match="not found"):
+        await here.runtime.start_container(container)
+    found = os.stat("/dev/null")
+    assert (found.st_uid, found.st_gid, stat.S_IMODE(found.st_mode)) == (0, 0, 0o666)
+
+
+@pytest.mark.parametrize("own_users", [False, True])
+async def test_command_never_gets_the_null_device_of_the_node(here: Node, *, own_users: bool) -> None:
+    """crun gives the input of a command to its user, who could close the device to the whole node."""
+    sandbox = await (pod(here) if own_users else here.pod())
+    container = await here.run(sandbox, security=Security(user="1000", group=2000))
+    said = await here.exec(container, "sh", "-c", "readlink /proc/self/fd/0; cat /dev/stdin; id -u")
+    first, last = said.out.split()
+    assert first.startswith("pipe:")
+    assert last == "1000", "its input has ended"
+    found = os.stat("/dev/null")
+    assert (found.st_uid, found.st_gid, stat.S_IMODE(found.st_mode)) == (0, 0, 0o666)
+
+
+async def test_restarted_runtime_takes_the_null_device_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As if a runtime had been killed between crun's change and the start of the process."""
+    device = tmp_path / "null"
+    os.mknod(device, 0o600 | stat.S_IFCHR, os.makedev(1, 3))
+    os.chown(device, ROOT, ROOT)
+    monkeypatch.setattr(stdio, "NULL", device)
+    async with node(tmp_path / "node"):
+        found = device.stat()
+        assert (found.st_uid, found.st_gid, stat.S_IMODE(found.st_mode)) == (0, 0, 0o666)
 
 
 async def test_shared_processes_and_ephemeral_containers_are_inside(here: Node) -> None:

@@ -42,7 +42,7 @@ from podling.runtime.oci.rootfs import (
     unmount_everything_under,
     unmount_sources,
 )
-from podling.runtime.oci.stdio import give_stdio
+from podling.runtime.oci.stdio import give_stdio, restore_null
 from podling.runtime.oci.threads import in_thread, wait_for_end
 from podling.runtime.signals import signal_number
 
@@ -216,6 +216,7 @@ class Containers:
         if not isinstance(error, conmon.CreateFailure):
             await in_thread(lambda: conmon.kill_all(record.id))
         await in_thread(lambda: sweep_process(self._host, record))
+        await in_thread(restore_null)
         if isinstance(error, asyncio.CancelledError) and not ran:
             self.ends.undone(record)
             return

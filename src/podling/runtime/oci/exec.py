@@ -228,11 +228,13 @@ class _Exec:
 
     def _open_pipes(self) -> tuple[int, int, int]:
         """Ours: where to write its input (or -1), and to read its output and errors from."""
-        feed, stdin = -1, subprocess.DEVNULL
+        stdin, feed = self._pipe()
+        self._theirs.add(stdin)
         if self._io.stdin is not None:
-            stdin, feed = self._pipe()
             self._ours.add(feed)
-            self._theirs.add(stdin)
+        else:  # an ended pipe: crun gives its input to the command's user, also the node's /dev/null
+            os.close(feed)
+            feed = -1
         output, stdout = self._pipe()
         errors, stderr = self._pipe()
         self._ours |= {output, errors}

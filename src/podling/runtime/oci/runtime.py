@@ -42,6 +42,7 @@ from podling.runtime.oci.measuring.layer_sizes import LayerSizes
 from podling.runtime.oci.port_forward import forward_port
 from podling.runtime.oci.sandboxes import Sandboxes
 from podling.runtime.oci.sealed import SealedProgram
+from podling.runtime.oci.stdio import restore_null
 from podling.runtime.oci.threads import in_thread
 from podling.runtime.oci.warm_up import WarmUp
 
@@ -313,6 +314,7 @@ class _Parts:
 
     async def start(self) -> None:
         await asyncio.to_thread(leftovers.prepare_directories, self.host)
+        await asyncio.to_thread(restore_null)
         await asyncio.to_thread(leftovers.check_overlay, self.host)
         self.users_lack = await asyncio.to_thread(leftovers.check_users, self.host)
         await asyncio.to_thread(host_files.share, self.host.state, self.host.images.shown_directories())

@@ -4,18 +4,28 @@ The streams are pipes that the node's root made. A process may open its own agai
 they belong to its user, and an OCI runtime inside of the namespace cannot give them away.
 
 A process without input reads ``/dev/null``, the node's own device. crun before 1.24 makes the pod's user its
-owner, who could then close it to every program of the node, so it is taken back before the process runs.
+owner, who could then close it to every program of the node. So it is taken back before the process runs,
+after a start that failed, and when the runtime starts: an earlier one may have ended in between. For some
+milliseconds other containers of the pod could still change its mode, which is set again. A null device of
+the pod's own would need a file system that allows devices, and conmon opens ``/dev/null`` by its name.
+
+A command in a container never gets the device as its input (``exec``).
 """
 
 from __future__ import annotations
 
+import logging
 import os
 import stat
 from contextlib import suppress
+from pathlib import Path
 
 from podling.runtime.base import IdRange
 from podling.runtime.oci.records import ContainerRecord
 
+logger = logging.getLogger(__name__)
+
+NULL = Path(os.devnull)
 NULL_MODE = 0o666
 
 
@@ -29,13 +39,21 @@ def stdio_owner(record: ContainerRecord, users: IdRange | None) -> tuple[int, in
 
 def take_null_back() -> None:
     """Make ``/dev/null`` root's again, open to all, if an OCI runtime gave it away. Raises ``OSError``."""
-    found = os.stat(os.devnull)
+    found = NULL.stat()
     if not stat.S_ISCHR(found.st_mode):
         return
     if (found.st_uid, found.st_gid) != (0, 0):
-        os.chown(os.devnull, 0, 0)
+        os.chown(NULL, 0, 0)
     if stat.S_IMODE(found.st_mode) != NULL_MODE:
-        os.chmod(os.devnull, NULL_MODE)
+        NULL.chmod(NULL_MODE)
+
+
+def restore_null() -> None:
+    """Do the same where it must not fail: after a failed start, and when the runtime starts."""
+    try:
+        take_null_back()
+    except OSError as error:
+        logger.warning("%s cannot be made root's again: %s", NULL, error)
 
 
 def give_stdio(record: ContainerRecord, users: IdRange | None) -> None:
