@@ -47,7 +47,10 @@ def shaped_pod(name: str, shape: str, cpu: str, *, limited: bool, seconds: float
         spec["initContainers"] = [{**side, "resources": resources("500m", limited=limited)}]
     if shape == "overhead":
         spec["runtimeClassName"] = OVERHEAD_CLASS.metadata.name
-    scripts = {"app": {"runs": [{"seconds": seconds}]}, "first": {"runs": [{"seconds": 2}]}}
+    scripts: dict[str, dict[str, Any]] = {
+        "app": {"runs": [{"seconds": seconds}]},
+        "first": {"runs": [{"seconds": 2}]},
+    }
     return pod(name, containers=[app], scripts=scripts, **spec)
 
 

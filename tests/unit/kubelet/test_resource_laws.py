@@ -109,9 +109,9 @@ async def take(node: SimNode, step: Step) -> None:
 async def resize(node: SimNode, step: Step) -> None:
     shape = "pod-level" if (await node.get(step.name)).spec.resources is not None else "plain"
     change = resize_of(shape, step.cpu, limited=step.limited)
-    kind, options = PatchType.STRATEGIC, {"subresource": "resize"}
+    kind = PatchType.STRATEGIC
     try:
-        await node.client.patch(Pod, step.name, change, "default", patch_type=kind, **options)
+        await node.client.patch(Pod, step.name, change, "default", patch_type=kind, subresource="resize")
     except ApiError:
         return  # the pod has ended, or its class of service would change
 
