@@ -63,7 +63,7 @@ def resize_of(shape: str, cpu: str, *, limited: bool) -> dict[str, Any]:
 
 
 class Granted:
-    """What each pod holds of its node, by what the API showed of it so far."""
+    """The amounts that each pod holds of its node, by what the API showed of it so far."""
 
     def __init__(self) -> None:
         self._seen: dict[tuple[str, str], Amounts] = {}
