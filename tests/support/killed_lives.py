@@ -329,7 +329,9 @@ class Lost(Life):
                 unmount_all(STATE / f"{data.id}-0" / "sandboxes" / record["id"] / "net")
 
     def end(self) -> list[str]:
-        return ["--for=jsonpath={.status.containerStatuses[0].restartCount}=1", f"pod/{self.pod}"]
+        """A kill between a container's creation and its start makes the count 2."""
+        restarted = "{.status.containerStatuses[?(@.restartCount>0)].state.running.startedAt}"
+        return [f"--for=jsonpath={restarted}", f"pod/{self.pod}"]
 
     def check(self, pod: Plain, fault: Fault) -> None:
         self.check_runs("begin", ["start", "end"] * 2, pod)
