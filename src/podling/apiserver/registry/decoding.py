@@ -24,22 +24,28 @@ FEW = 16
 """So many decoded objects are looked at without waiting."""
 FEW_BYTES = 32 * 1024
 """So many bytes are decoded without waiting."""
+SPAN, SPAN_BYTES = 4096, 256 * 1024
+"""So many entries are searched for those that need work in one piece, which counts as so many bytes."""
 
 
-async def decode(entries: Sequence[Entry], kind: type[Any]) -> None:
-    """Decode the entries that are not decoded yet; ``stored`` raises the errors of those that cannot be."""
-    if (schemas := schemas_of(kind)) is None:
-        fresh = [each for each in entries if each.memo is None]
-    else:
-        fresh = [each for each in entries if not is_decoded(each, kind)]
-    if not fresh:
-        return
+async def decode(entries: Sequence[Entry], kind: type[Any]) -> list[Entry]:
+    """Decode the entries that are not decoded yet; return those that cannot be.
+
+    ``stored`` raises the errors of the latter.
+    """
+    schemas = schemas_of(kind)
     weight = CUSTOM_WEIGHT if schemas else DECODING_WEIGHT
-    for block, size in blocks(fresh, weight):
-        if size > FEW_BYTES:
-            await turns.take(size)
-        for entry in block:
-            problem(entry, kind)
+    failed: list[Entry] = []
+    async for span in _spans(entries):
+        if schemas is None:
+            fresh = [each for each in span if each.memo is None]
+        else:
+            fresh = [each for each in span if not is_decoded(each, kind)]
+        for block, size in blocks(fresh, weight):
+            if size > FEW_BYTES:
+                await turns.take(size)
+            failed += [entry for entry in block if problem(entry, kind)]
+    return failed
 
 
 async def in_turns(
@@ -51,13 +57,23 @@ async def in_turns(
         weight: multiple of their bytes that the work on them takes.
         always: wait for a turn also before few of them, because there will be more.
     """
-    weight = weight or (DECODING_WEIGHT if any(map(lacks_object, entries)) else 0)
-    if len(entries) <= FEW and not (weight or always):
+    if len(entries) <= FEW and not (weight or always or any(map(lacks_object, entries))):
         yield entries
         return
-    for block, size in blocks(entries, weight):
-        await turns.take(size)
-        yield block
+    async for span in _spans(entries):
+        for block, size in blocks(span, weight or (DECODING_WEIGHT if any(map(lacks_object, span)) else 0)):
+            await turns.take(size)
+            yield block
+
+
+async def _spans(entries: Sequence[Entry]) -> AsyncIterator[Sequence[Entry]]:
+    """Yield the entries, ``SPAN`` at a time, each but a lone one in a turn of its own."""
+    if len(entries) <= SPAN:
+        yield entries
+        return
+    for start in range(0, len(entries), SPAN):
+        await turns.take(SPAN_BYTES)
+        yield entries[start : start + SPAN]
 
 
 def first_of(entries: Sequence[Entry], size_bytes: int) -> Sequence[Entry]:

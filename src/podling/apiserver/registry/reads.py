@@ -114,9 +114,9 @@ class Reads:
             shown = (entry_of(obj) for obj in computed() if wanted.matches(obj))
             return Selected(tuple(shown), self._store.revision)
         found = await listing.select(self._store, target, options, wanted)
-        await decode(found.entries, target.resource.storage_resource.type)
+        failed = await decode(found.entries, target.resource.storage_resource.type)
         if not isinstance(target.resource, CustomResource):  # the store's start has looked at their values
-            check_readable(found.entries, target.resource)
+            check_readable(failed, target.resource)
         return found
 
     async def before_watch(self, target: Target, options: ListOptions) -> Selection:

@@ -61,10 +61,10 @@ async def undecodable(store: Store) -> list[Undecodable]:
 
 
 def check_readable(entries: Iterable[Entry], resource: Resource) -> None:
-    """Raise ``ApiError`` 500, with a cause for each, if any value is not an object of ``resource``."""
+    """Raise ``ApiError`` 500, with a cause for each of ``entries`` that is not an object of ``resource``."""
     kind = resource.storage_resource.type
     causes: list[StatusCause] = []
-    for entry in [each for each in entries if each.memo is None]:
+    for entry in entries:
         if (why := problem(entry, kind)) and len(causes) == CORRUPT_MAX:
             causes.append(StatusCause(reason="FieldValueTooMany", message=TOO_MANY))
             break

@@ -12,7 +12,16 @@ import pytest
 from podling.api.core_v1 import ConfigMap
 from podling.api.meta_v1 import ObjectMeta
 from podling.apiserver.registry import decoding, objects
-from podling.apiserver.registry.decoding import FEW, LOOK_BYTES, blocks, decode, first_of, in_turns
+from podling.apiserver.registry.decoding import (
+    FEW,
+    LOOK_BYTES,
+    SPAN,
+    SPAN_BYTES,
+    blocks,
+    decode,
+    first_of,
+    in_turns,
+)
 from podling.apiserver.registry.objects import is_decoded
 from podling.machinery.encoding import codec
 from podling.store.base import Entry
@@ -66,9 +75,34 @@ async def test_decoded_objects_are_not_decoded_again(decoded: LoopTurns) -> None
     assert all(entry.memo.object is obj for entry, obj in zip(found, objects, strict=True))
 
 
+class Sliced(list[Entry]):
+    """Entries that count how many of them are taken in each turn."""
+
+    def __init__(self, found: Sequence[Entry], turns: LoopTurns) -> None:
+        super().__init__(found)
+        self._turns = turns
+
+    def __getitem__(self, key: Any) -> Any:
+        part = super().__getitem__(key)
+        self._turns.add(len(part))
+        return part
+
+
+async def test_many_decoded_objects_are_looked_at_in_several_turns() -> None:
+    turns, found = LoopTurns(), entries(30, 10)
+    await decode(found, ConfigMap)
+    many = Sliced(found * 1000, turns)
+    async with turns:
+        assert not await decode(many, ConfigMap)
+        looked = [entry async for block in in_turns(many) for entry in block]
+    assert looked == list(many)
+    assert turns.most <= TURN_BYTES // SPAN_BYTES * SPAN
+    assert sum(turns.work.values()) == 2 * len(many)
+
+
 async def test_values_that_cannot_be_decoded_are_left_to_the_reader() -> None:
     broken = Entry("/registry/configmaps/default/x", b"\xff", 1, 1)
-    await decode([broken], ConfigMap)
+    assert await decode([*entries(2, 10), broken], ConfigMap) == [broken]
     assert broken.memo is None
 
 
