@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -13,6 +13,7 @@ from podling.apiserver.app import HttpServer
 from podling.apiserver.server import ApiServer
 from podling.apiserver.serving import Serving
 from podling.client.requests import User
+from podling.machinery.feature_gates import NO_GATES
 from podling.machinery.network_ranges import DEFAULT_RANGES, NetworkRanges
 from podling.store.base import Store
 from podling.store.memory import MemoryStore
@@ -23,14 +24,18 @@ ADMIN = User("admin", ("system:masters",))
 
 @asynccontextmanager
 async def serving(
-    token: str, plugins: Sequence[Plugin] = (), **options: Any
+    token: str,
+    plugins: Sequence[Plugin] = (),
+    *,
+    feature_gates: Mapping[str, bool] = NO_GATES,
+    **options: Any,
 ) -> AsyncIterator[tuple[ApiServer, int]]:
     """Run a new server over a store in memory as long as the block lasts; yield it and its port.
 
     ``token`` is an administrator's; ``options`` are further fields of ``Serving``.
     """
     store = MemoryStore()
-    api = ApiServer(store, plugins, static_tokens={token: ADMIN})
+    api = ApiServer(store, plugins, static_tokens={token: ADMIN}, feature_gates=feature_gates)
     await api.start()
     http = HttpServer(api, api.authenticator, Serving(port=0, **options))
     await http.start()

@@ -8,7 +8,7 @@ namespaces and the Service, are created again when they are deleted.
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from msgspec import Struct, structs
@@ -38,6 +38,7 @@ from podling.apiserver.registry.registry import Registry
 from podling.apiserver.registry.service_ip_allocator import first_address
 from podling.client.requests import SYSTEM, Target, WriteOptions
 from podling.machinery import errors
+from podling.machinery.feature_gates import NO_GATES
 from podling.machinery.pods import CLUSTER_CRITICAL, NODE_CRITICAL, SYSTEM_PRIORITIES
 from podling.machinery.scheme import resource_of
 
@@ -73,9 +74,9 @@ class Endpoint(Struct, frozen=True):
         return not (ip.is_loopback or ip.is_unspecified)
 
 
-async def bootstrap(registry: Registry) -> None:
+async def bootstrap(registry: Registry, gates: Mapping[str, bool] = NO_GATES) -> None:
     """Create what is missing."""
-    for obj in initial_objects():
+    for obj in initial_objects(gates):
         await ensure(registry, obj)
 
 
@@ -106,11 +107,11 @@ async def keep(registry: Registry, endpoint: Callable[[], Endpoint]) -> None:
     await keep_at(look, "the namespaces and the Service kubernetes", seconds=KEEP_SECONDS)
 
 
-def initial_objects() -> Iterator[Any]:
+def initial_objects(gates: Mapping[str, bool]) -> Iterator[Any]:
     """Everything a new cluster holds, in the order of creation."""
     for name in NAMESPACES:
         yield Namespace(metadata=ObjectMeta(name=name))
-    yield from bootstrap_roles()
+    yield from bootstrap_roles(gates)
     yield from bootstrap_bindings()
     yield from namespace_roles()
     yield from namespace_bindings()

@@ -50,7 +50,7 @@ class PluginSupport:
 
     def versions(self, resource: Resource) -> Sequence[Resource]:
         if not isinstance(resource, CustomResource):
-            return _BUILT_IN[resource.key_prefix]
+            return _BUILT_IN.get(resource.key_prefix, (resource,))
         return [each for each in self._catalogue.resources() if each.key_prefix == resource.key_prefix]
 
     def by_path(self, group: str, version: str, plural: str) -> Resource | None:

@@ -64,8 +64,9 @@ from podling.client.local import LocalClient
 from podling.client.requests import SYSTEM, Target, User, WriteOptions
 from podling.client.task_metrics import SupervisedTasks
 from podling.machinery.errors import ApiError
+from podling.machinery.feature_gates import NO_GATES
 from podling.machinery.network_ranges import DEFAULT_RANGES, NetworkRanges
-from podling.machinery.scheme import Resource, by_path, resource_of
+from podling.machinery.scheme import Resource, by_path, gated_resources, resource_of
 from podling.store.base import Store
 from podling.supervisor import Supervisor, Work
 
@@ -86,6 +87,7 @@ class ApiServer:
         additions: kinds and objects beside the built-in ones.
         local_servers: the webhooks and aggregated API servers in this process; None: all are called over
             HTTPS.
+        feature_gates: the gates that differ from their defaults (``machinery.feature_gates``).
     """
 
     def __init__(  # noqa: PLR0913 the parts of a server
@@ -100,14 +102,16 @@ class ApiServer:
         front: KeyPair | None = None,
         additions: Additions = NO_ADDITIONS,
         local_servers: LocalServers | None = None,
+        feature_gates: Mapping[str, bool] = NO_GATES,
     ) -> None:
         self.store = store
         self._additions = additions
+        self._gates = feature_gates
         self.objects = StoredObjects(store)
         self.authorizer = RbacAuthorizer(RbacIndex(store), NodeReferences(store))
         chain = Chain((*plugins, PrivilegeEscalation(self.authorizer)), self.objects)
         watches = CustomWatches()
-        self.catalogue = Catalogue(store, rules_for, watches.end)
+        self.catalogue = Catalogue(store, rules_for, watches.end, gated_resources(feature_gates))
         conversion = Conversion(
             self.catalogue.definition_of, self.objects, additions.converters, local_servers
         )
@@ -169,7 +173,7 @@ class ApiServer:
         """Fill a new cluster, and begin to forget history."""
         await self.authorizer.load()
         await self.catalogue.load()
-        await self.write_now_or_later("bootstrap", partial(bootstrap, self.registry))
+        await self.write_now_or_later("bootstrap", partial(bootstrap, self.registry, self._gates))
         await self.write_now_or_later("service-cidr", self._service_cidr.sync)
         await self.write_now_or_later("announcement", lambda: announce(self.registry, self._endpoint))
         client, kinds = self.client(), Kinds(self._support.by_path, self._support.resource)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import msgspec
 
 from podling.controllers.options import ControllerOptions
+from podling.machinery.feature_gates import parse_gates
 from podling.machinery.network_ranges import (
     CLUSTER_CIDR,
     NODE_PORTS,
@@ -79,6 +82,11 @@ class ClusterSettings(msgspec.Struct, frozen=True, kw_only=True):
         return NodeMasks(
             self.node_cidr_mask_size, self.node_cidr_mask_size_ipv4, self.node_cidr_mask_size_ipv6
         )
+
+    @property
+    def feature_gates(self) -> Mapping[str, bool]:
+        """The gates of ``--feature-gates`` that differ from their defaults, for every component."""
+        return parse_gates(self.node_options.feature_gates)
 
     def ranges(self) -> NetworkRanges:
         """Return the address ranges and node ports. Raises ``ValueError`` for a record that was edited."""

@@ -157,6 +157,7 @@ class ServedApi:
             signing_key=self._pki.service_account_key(),
             front=self._pki.client(FRONT, FRONT),
             additions=additions_of(self.settings),
+            feature_gates=self.settings.feature_gates,
         )
         await api.start()
         published = partial(publish, api.client(), self._pki.ca_pem.decode())

@@ -114,11 +114,13 @@ class GarbageCollectorController(Controller):
     name: ClassVar[str] = "garbage-collector-controller"
     workers: ClassVar[int] = 20
 
-    def __init__(self, context: ControllerContext) -> None:
+    def __init__(self, context: ControllerContext, gated: Sequence[Resource] = ()) -> None:
+        """``gated``: resources that are served because a feature gate is on."""
         super().__init__(context)
+        self._gated = gated
         self._recorder = context.recorder("garbage-collector-controller")
         self._graph = OwnerGraph()
-        for resource in collected_resources():
+        for resource in (*collected_resources(), *gated):
             self._follow(resource, context.informers.informer(resource.type))
         self._informers = context.informers
         self._custom = CustomKinds(self._follow_custom, self._forget_custom)
@@ -202,10 +204,14 @@ class GarbageCollectorController(Controller):
 
     def _resource(self, ref: OwnerReference) -> Resource:
         """Return the resource that a reference names. Raises NotYet if that version is not served."""
-        resource = served_resource(ref) or self._custom.named(ref)
+        resource = served_resource(ref) or self._gated_resource(ref) or self._custom.named(ref)
         if resource is None:
             raise NotYet(f'no matches for kind "{ref.kind}" in version "{ref.api_version}"')
         return resource
+
+    def _gated_resource(self, ref: OwnerReference) -> Resource | None:
+        wanted = (ref.api_version, ref.kind)
+        return next((each for each in self._gated if (each.group_version, each.kind) == wanted), None)
 
     async def _standing(self, item: Item, ref: OwnerReference, resource: Resource) -> Standing:
         owner = self._graph.get(ref.uid)

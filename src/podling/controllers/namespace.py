@@ -185,10 +185,16 @@ class NamespaceController(Controller):
     backoff_seconds_max: ClassVar[float] = 60.0
     """A namespace that cannot be emptied is retried every minute."""
 
-    def __init__(self, context: ControllerContext, others: OtherApis = NO_OTHER_APIS) -> None:
-        """``others``: what other servers keep in namespaces."""
+    def __init__(
+        self,
+        context: ControllerContext,
+        others: OtherApis = NO_OTHER_APIS,
+        gated: Sequence[Resource] = (),
+    ) -> None:
+        """``others``: what other servers keep in namespaces; ``gated``: resources with a feature gate."""
         super().__init__(context)
         self._others = others
+        self._gated = tuple(each for each in gated if each.namespaced)
         self._namespaces = context.informers.informer(Namespace)
         self._namespaces.add_handler(self.enqueue, self.enqueue_new)
         context.informers.informer(Pod).add_handler(on_delete=self._pod_gone)
@@ -230,7 +236,9 @@ class NamespaceController(Controller):
         await self._delete_all(name, pods, remains, estimate)
         if not remains.numbers and not remains.errors:
             definitions = await self.client.list(CustomResourceDefinition)
-            await self._delete_all(name, [*others, *custom_resources(definitions.items)], remains)
+            await self._delete_all(
+                name, [*others, *self._gated, *custom_resources(definitions.items)], remains
+            )
             await self._delete_elsewhere(name, remains)
         namespace = await self._show(namespace, remains)
         if remains.errors:

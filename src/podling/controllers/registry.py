@@ -7,7 +7,7 @@ Names are those of ``kube-controller-manager --controllers``.
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from typing import cast
 
@@ -17,7 +17,9 @@ from podling.controllers.base import Controller, ControllerFactory
 from podling.controllers.options import DEFAULT_OPTIONS, ControllerOptions
 from podling.controllers.other_apis import NO_OTHER_APIS, OtherApis
 from podling.controllers.volumes.volume_folders import Folders
+from podling.machinery.feature_gates import NO_GATES
 from podling.machinery.network_ranges import DEFAULT_RANGES, NetworkRanges
+from podling.machinery.scheme import gated_resources
 
 _CONTROLLERS = {
     "certificatesigningrequest-approving-controller": (
@@ -90,6 +92,7 @@ _CONTROLLERS = {
 }
 
 _NAMESPACE = "namespace-controller"
+_GARBAGE = "garbage-collector-controller"
 _ROOT_CA = "root-ca-certificate-publisher-controller"
 _TOKENS = "serviceaccount-token-controller"
 _PROVISIONER = "directory-volume-provisioner"
@@ -110,7 +113,7 @@ def controller(name: str) -> type[Controller]:
     )
 
 
-def controllers(
+def controllers(  # noqa: PLR0913 the parts that controllers are made of
     *,
     root_ca: str = "",
     folders: Folders | None = None,
@@ -119,6 +122,7 @@ def controllers(
     ranges: NetworkRanges = DEFAULT_RANGES,
     options: ControllerOptions = DEFAULT_OPTIONS,
     names: Collection[str] = NAMES,
+    feature_gates: Mapping[str, bool] = NO_GATES,
 ) -> list[ControllerFactory]:
     """Return the controllers with these ``names``, ready for a ``ControllerManager``.
 
@@ -130,13 +134,16 @@ def controllers(
         others: aggregated APIs: what they keep in namespaces that end, and metrics.
         ranges: the cluster's addresses; every node gets a block of each range of pods.
         options: settings of the node controllers and of the autoscaler.
+        feature_gates: the gates that differ from their defaults.
     """
+    gated = gated_resources(feature_gates)
     needs: dict[str, dict[str, object]] = {
         _ROOT_CA: {"certificate": root_ca},
         _TOKENS: {"certificate": root_ca},
         _PROVISIONER: {"folders": folders},
         _SIGNING: {"signer": signer},
-        _NAMESPACE: {"others": others},
+        _NAMESPACE: {"others": others, **({"gated": gated} if gated else {})},
+        _GARBAGE: {"gated": gated} if gated else {},
         _IPAM: {"ranges": ranges.pods, "prefixes": ranges.node_prefixes},
         _LIFECYCLE: {"options": options},
         _POD_GC: {"options": options},

@@ -8,6 +8,7 @@ name instead of being ignored. Gates of the documents that Kubernetes has remove
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 
 from msgspec import Struct
 
@@ -25,6 +26,8 @@ SWITCHES = frozenset(
     {
         "CPUManagerPolicyAlphaOptions",
         "CustomCPUCFSQuotaPeriod",
+        "GangScheduling",
+        "GenericWorkload",
         "GracefulNodeShutdown",
         "GracefulNodeShutdownBasedOnPodPriority",
         "KubeletCrashLoopBackOffMax",
@@ -34,7 +37,10 @@ SWITCHES = frozenset(
 """The gates that switch something in Podling."""
 
 ALL_ALPHA, ALL_BETA = "AllAlpha", "AllBeta"
-DEPENDENCIES = {"GracefulNodeShutdownBasedOnPodPriority": ("GracefulNodeShutdown",)}
+DEPENDENCIES = {
+    "GangScheduling": ("GenericWorkload",),
+    "GracefulNodeShutdownBasedOnPodPriority": ("GracefulNodeShutdown",),
+}
 
 
 class Gate(Struct, frozen=True):
@@ -64,6 +70,8 @@ def _gates() -> dict[str, Gate]:
 
 
 GATES: Mapping[str, Gate] = _gates()
+NO_GATES: Mapping[str, bool] = MappingProxyType({})
+"""Every gate has its default."""
 
 
 def parse_gates(text: str) -> dict[str, bool]:

@@ -5,10 +5,12 @@ Importing this imports no types (see ``machinery.resource``); the table itself i
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
+from podling.machinery.feature_gates import is_enabled
 from podling.machinery.resource import Resource, Subresource, module_of, type_of
-from podling.machinery.served import RESOURCES
+from podling.machinery.served import GATED, RESOURCES
 
 __all__ = [
     "RESOURCES",
@@ -16,6 +18,8 @@ __all__ = [
     "Subresource",
     "by_kind",
     "by_path",
+    "gated_resource",
+    "gated_resources",
     "group_versions",
     "module_of",
     "preferred_versions",
@@ -28,6 +32,9 @@ _BY_PATH = {(each.group, each.version, each.plural): each for each in RESOURCES}
 _BY_TYPE: dict[type[Any], Resource] = {}
 """The types of built-in kinds, loaded at their first use."""
 _BY_KIND = {(each.group, each.version, each.kind): each for each in RESOURCES}
+_GATED_BY_KIND = {
+    (each.group, each.version, each.kind): each for resources in GATED.values() for each in resources
+}
 
 
 def by_path(group: str, version: str, plural: str) -> Resource | None:
@@ -49,11 +56,23 @@ def resource_of(type_: type[Any]) -> Resource:
     if own is not None:
         return own
     group_version_kind = getattr(type_, "group_version_kind", ("", "", type_.__name__))
-    found = _BY_KIND.get(group_version_kind)
+    found = _BY_KIND.get(group_version_kind) or _GATED_BY_KIND.get(group_version_kind)
     if found is None:
         raise LookupError(f"{type_.__name__} is not the kind of a resource")
     _BY_TYPE[type_] = found
     return found
+
+
+def gated_resources(gates: Mapping[str, bool]) -> tuple[Resource, ...]:
+    """Return the resources that are served because of feature gates (``machinery.feature_gates``)."""
+    return tuple(each for gate, resources in GATED.items() if is_enabled(gate, gates) for each in resources)
+
+
+def gated_resource(group: str, version: str, plural: str) -> Resource | None:
+    """Return a resource that is served with some feature gate only, or None."""
+    wanted = (group, version, plural)
+    every = _GATED_BY_KIND.values()
+    return next((each for each in every if (each.group, each.version, each.plural) == wanted), None)
 
 
 def split_group_version(api_version: str) -> tuple[str, str]:

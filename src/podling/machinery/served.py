@@ -212,3 +212,13 @@ RESOURCES: tuple[Resource, ...] = (
     *_infrastructure(),
 )
 """Every resource served; within a group the preferred version comes first."""
+
+
+def _pod_groups() -> Iterator[Resource]:
+    scheduling = _Group("scheduling.k8s.io", "v1alpha2")
+    yield scheduling("podgroups", "PodGroup", parts=("status",))
+    yield scheduling("workloads", "Workload")
+
+
+GATED: dict[str, tuple[Resource, ...]] = {"GenericWorkload": tuple(_pod_groups())}
+"""Resources that are served in addition while a feature gate is on, by gate."""

@@ -9,7 +9,7 @@ hours pass in milliseconds: ``await cluster.advance(minutes=5)``.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 
 from podling import clock
@@ -21,6 +21,7 @@ from podling.client.local import LocalClient
 from podling.client.requests import User
 from podling.extensions.additions import additions_from
 from podling.extensions.extension import Extension
+from podling.machinery.feature_gates import NO_GATES
 from podling.machinery.network_ranges import DEFAULT_RANGES, NetworkRanges
 from podling.store.memory import MemoryStore
 
@@ -51,17 +52,20 @@ async def memory_cluster(
     plugins: Sequence[Plugin] | None = None,
     ranges: NetworkRanges = DEFAULT_RANGES,
     extensions: Sequence[Extension] = (),
+    feature_gates: Mapping[str, bool] = NO_GATES,
 ) -> AsyncIterator[ControlPlane]:
     """A fresh cluster that ends with the block.
 
     ``plugins``: admission (default: what a cluster has, but for what needs controllers).
     ``ranges``: the addresses and node ports of Services.
     ``extensions``: add their kinds, objects and admission plugins; ``running`` runs their controllers.
+    ``feature_gates``: the gates that differ from their defaults.
     """
     store = MemoryStore()
     added = [plugin for each in extensions for plugin in each.admission_plugins()]
     chosen = plugins_without_controllers(ranges, added) if plugins is None else plugins
-    server = ApiServer(store, chosen, ranges=ranges, additions=additions_from(extensions))
+    additions = additions_from(extensions)
+    server = ApiServer(store, chosen, ranges=ranges, additions=additions, feature_gates=feature_gates)
     await server.start()
     try:
         yield ControlPlane(server, store)

@@ -85,9 +85,14 @@ def test_malformed_option_is_refused_as_kubernetes_does(text: str, error: str) -
             ["cannot set feature gate PodReadyToStartContainersCondition to false: Podling always has it"],
         ),
         (
-            {"GangScheduling": True},
-            ["cannot set feature gate GangScheduling to true: Podling does not have it"],
+            {"HPAScaleToZero": True},
+            ["cannot set feature gate HPAScaleToZero to true: Podling does not have it"],
         ),
+        (
+            {"GangScheduling": True},
+            ["GangScheduling is enabled, but depends on features that are disabled: [GenericWorkload]"],
+        ),
+        ({"GangScheduling": True, "GenericWorkload": True}, []),
         (
             {"GracefulNodeShutdown": False},
             [

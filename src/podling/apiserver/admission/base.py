@@ -168,6 +168,10 @@ class Server(Protocol):
         """Return every served resource that shows the same stored objects as this one, itself included."""
         ...
 
+    def by_path(self, group: str, version: str, plural: str) -> Resource | None:
+        """Return the served resource of a path."""
+        ...
+
     def resource(self, group: str, version: str, kind: str) -> Resource | None:
         """Return the served resource of a kind."""
         ...

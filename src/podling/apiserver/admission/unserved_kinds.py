@@ -6,7 +6,8 @@ point lands, its row is deleted.
 
 from __future__ import annotations
 
-from podling.apiserver.admission.base import AdmissionRequest, Objects, Operation, Plugin
+from podling.apiserver.admission.base import AdmissionRequest, Objects, Operation, Plugin, Server
+from podling.machinery.fields import Path
 from podling.machinery.scheme import Resource
 
 _NO_DEVICES = "devices are not allocated"
@@ -24,14 +25,55 @@ UNSERVED: dict[tuple[str, str], str] = {
 }
 """(group, plural) to what a user would expect and does not get."""
 
+_POD_GROUPS = ("scheduling.k8s.io", "v1alpha2", "podgroups")
+
 
 class UnservedKinds(Plugin):
+    """Warns about such kinds, and about pods of groups where no PodGroups are served."""
+
     name = "UnservedKinds"
 
+    def __init__(self) -> None:
+        self._groups_are_served = False
+
+    def initialize(self, server: Server) -> None:
+        self._groups_are_served = server.by_path(*_POD_GROUPS) is not None
+
     def handles(self, operation: Operation, resource: Resource, subresource: str) -> bool:
-        known = (resource.group, resource.plural) in UNSERVED
-        return known and operation is Operation.CREATE and not subresource
+        if operation is not Operation.CREATE or subresource:
+            return False
+        kind = (resource.group, resource.plural)
+        return kind in UNSERVED or (kind in POD_SPECS and not self._groups_are_served)
 
     async def validate(self, request: AdmissionRequest, objects: Objects) -> None:
-        why = UNSERVED[request.resource.group, request.resource.plural]
-        request.warnings.append(f"{request.resource.group_resource}: not honoured by this cluster: {why}")
+        kind = (request.resource.group, request.resource.plural)
+        if why := UNSERVED.get(kind):
+            request.warnings.append(f"{request.resource.group_resource}: not honoured by this cluster: {why}")
+            return
+        spec = request.object
+        for step in POD_SPECS[kind]:
+            spec = getattr(spec, step)
+            if spec is None:
+                return
+        if spec.scheduling_group is not None:
+            path = Path().child(*map(_json_name, POD_SPECS[kind]), "schedulingGroup")
+            request.warnings.append(f"{path}: not honoured by this cluster")
+
+
+_TEMPLATE = ("spec", "template", "spec")
+POD_SPECS: dict[tuple[str, str], tuple[str, ...]] = {
+    ("", "pods"): ("spec",),
+    ("", "replicationcontrollers"): _TEMPLATE,
+    ("apps", "daemonsets"): _TEMPLATE,
+    ("apps", "deployments"): _TEMPLATE,
+    ("apps", "replicasets"): _TEMPLATE,
+    ("apps", "statefulsets"): _TEMPLATE,
+    ("batch", "cronjobs"): ("spec", "job_template", *_TEMPLATE),
+    ("batch", "jobs"): _TEMPLATE,
+}
+"""(group, plural) of the kinds that have the specification of a pod, and where."""
+
+
+def _json_name(name: str) -> str:
+    first, *others = name.split("_")
+    return first + "".join(each.capitalize() for each in others)

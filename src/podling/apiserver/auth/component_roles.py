@@ -59,6 +59,13 @@ _SCHEDULER = (
     rule((*READ, *UPDATE), "resource.k8s.io", "resourceclaims resourceclaims/status"),
     rule((*READ, *UPDATE), "core", "pods/finalizers"),
 )
+GATED_RULES: dict[str, tuple[tuple[str, PolicyRule], ...]] = {
+    "GenericWorkload": (
+        ("system:kube-scheduler", rule(READ, "scheduling.k8s.io", "podgroups")),
+        ("system:kube-scheduler", rule(UPDATE, "scheduling.k8s.io", "podgroups/status")),
+    ),
+}
+"""Rules that roles have in addition while a feature gate is on, by gate."""
 _CONTROLLER_MANAGER = (
     RECORD_EVENTS,
     rule(("create",), "coordination.k8s.io", "leases"),

@@ -9,7 +9,7 @@ Nodes are bound to no role: an authoriser of their own (``node_authorizer``) kno
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from podling.api.meta_v1 import LabelSelector, ObjectMeta
 from podling.api.rbac_v1 import (
@@ -20,8 +20,9 @@ from podling.api.rbac_v1 import (
     RoleRef,
     Subject,
 )
-from podling.apiserver.auth.component_roles import COMPONENT_ROLES
+from podling.apiserver.auth.component_roles import COMPONENT_ROLES, GATED_RULES
 from podling.apiserver.auth.role_rules import READ, WRITE, paths, rule
+from podling.machinery.feature_gates import NO_GATES, is_enabled
 
 LABELS = {"kubernetes.io/bootstrapping": "rbac-defaults"}
 ANNOTATIONS = {"rbac.authorization.kubernetes.io/autoupdate": "true"}
@@ -168,10 +169,12 @@ _BINDINGS = (
 )
 
 
-def bootstrap_roles() -> Iterator[ClusterRole]:
+def bootstrap_roles(gates: Mapping[str, bool] = NO_GATES) -> Iterator[ClusterRole]:
     """Yield every cluster role to begin with."""
+    gated = [each for gate, rules in GATED_RULES.items() if is_enabled(gate, gates) for each in rules]
     for name, rules in _PLAIN_ROLES.items():
-        yield ClusterRole(metadata=metadata(name), rules=rules)
+        more = tuple(added for role, added in gated if role == name)
+        yield ClusterRole(metadata=metadata(name), rules=(*rules, *more))
     for name, rules in _AGGREGATED.items():
         label = {f"rbac.authorization.k8s.io/aggregate-to-{name}": "true"}
         yield ClusterRole(metadata=metadata(f"system:aggregate-to-{name}", label), rules=rules)

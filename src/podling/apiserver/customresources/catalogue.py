@@ -7,7 +7,7 @@ definition. A definition that is not established is known but not served.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from podling.api.apiextensions_v1 import CustomResourceDefinition
@@ -34,6 +34,7 @@ class Catalogue:
     Args:
         built_in: the rules of everything else.
         replaced: called with every resource that is served no more, or differently.
+        gated: built-in resources that are served because a feature gate is on.
     """
 
     def __init__(
@@ -41,6 +42,7 @@ class Catalogue:
         store: Store,
         built_in: Callable[[Resource], KindRules[Any]],
         replaced: Callable[[Resource], object] = lambda resource: None,
+        gated: Sequence[Resource] = (),
     ) -> None:
         self._store = store
         self._replaced = replaced
@@ -48,10 +50,11 @@ class Catalogue:
         self._prefix = resource_of(CustomResourceDefinition).key_prefix
         self._watch: Watch | None = None
         self._served: dict[str, Served] = {}
-        self._by_path: dict[tuple[str, str, str], CustomResource] = {}
+        self._gated = tuple(gated)
+        self._by_path: dict[tuple[str, str, str], Resource] = {_path(each): each for each in gated}
         self._rules: dict[tuple[str, str, str], CustomRules] = {}
         self._paths: dict[str, Parsed | None] = {}
-        self._resources: tuple[CustomResource, ...] = ()
+        self._resources: tuple[Resource, ...] = self._gated
 
     async def load(self) -> None:
         """Read every definition and follow them from here on."""
@@ -72,8 +75,12 @@ class Catalogue:
         self._catch_up()
         return tuple(each.definition for each in self._served.values())
 
-    def resources(self) -> tuple[CustomResource, ...]:
-        """Return every custom resource that is served; the same tuple until something changes."""
+    def resources(self) -> tuple[Resource, ...]:
+        """Return every resource that is served beside those of ``machinery.served.RESOURCES``.
+
+        Those are custom resources, and built-in ones with a feature gate. The tuple is the same until
+        something changes.
+        """
         self._catch_up()
         return self._resources
 
@@ -82,7 +89,7 @@ class Catalogue:
         return self._by_path.get((group, version, plural))
 
     def parse_path(self, path: str) -> Parsed | None:
-        """Return the custom resource that ``path`` names."""
+        """Return the resource that ``path`` names."""
         self._catch_up()
         if not self._by_path:
             return None
@@ -114,6 +121,11 @@ class Catalogue:
         found = self._served.get(self._prefix + name)
         return found.definition if found is not None else None
 
+    def _is_new(self, resource: Resource) -> bool:
+        """Return whether no built-in resource has these names: a definition cannot replace one."""
+        path = _path(resource)
+        return path not in _BUILT_IN and path not in map(_path, self._gated)
+
     def _catch_up(self) -> None:
         events = self._watch.ready() if self._watch is not None else ()
         if not events:
@@ -133,10 +145,9 @@ class Catalogue:
 
     def _index(self) -> None:
         self._paths.clear()
-        self._resources = tuple(
-            resource for each in self._served.values() for resource in each.resources if _is_new(resource)
-        )
-        self._by_path = {(each.group, each.version, each.plural): each for each in self._resources}
+        custom = (resource for each in self._served.values() for resource in each.resources)
+        self._resources = (*self._gated, *(each for each in custom if self._is_new(each)))
+        self._by_path = {_path(each): each for each in self._resources}
         self._rules = {
             (each.definition.spec.group, version, each.definition.spec.names.plural): rules
             for each in self._served.values()
@@ -150,12 +161,11 @@ def _differs(old: CustomResourceDefinition, new: CustomResourceDefinition) -> bo
     return old.spec != new.spec or names[0] != names[1] or is_established(old) != is_established(new)
 
 
-_BUILT_IN = {(each.group, each.version, each.plural) for each in RESOURCES}
+def _path(resource: Resource) -> tuple[str, str, str]:
+    return resource.group, resource.version, resource.plural
 
 
-def _is_new(resource: Resource) -> bool:
-    """Return whether no built-in resource has these names: a definition cannot replace one."""
-    return (resource.group, resource.version, resource.plural) not in _BUILT_IN
+_BUILT_IN = frozenset(_path(each) for each in RESOURCES)
 
 
 def _compiled(definition: CustomResourceDefinition, before: Served | None = None) -> Served:

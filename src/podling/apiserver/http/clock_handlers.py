@@ -21,8 +21,7 @@ from podling.apiserver.http.wait_conditions import parse, resource_named, until_
 from podling.apiserver.registry.registry import Registry
 from podling.client.requests import User
 from podling.machinery import errors
-from podling.machinery.encoding.custom import CustomResource
-from podling.machinery.scheme import RESOURCES
+from podling.machinery.scheme import RESOURCES, Resource
 from podling.winding import Winding
 
 PREFIX = "/podling/clock"
@@ -64,7 +63,7 @@ class ClockRequests:
         custom: returns the resources beside the built-in ones.
     """
 
-    def __init__(self, registry: Registry, custom: Callable[[], tuple[CustomResource, ...]]) -> None:
+    def __init__(self, registry: Registry, custom: Callable[[], tuple[Resource, ...]]) -> None:
         self._registry = registry
         self._custom = custom
 

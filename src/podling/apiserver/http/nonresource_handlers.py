@@ -20,7 +20,6 @@ from podling.apiserver.http.replies import NEWLINE, reply, reply_object, reply_t
 from podling.apiserver.http.request_info import attributes_of
 from podling.apiserver.http.tagged_replies import tagged
 from podling.machinery import errors
-from podling.machinery.encoding.custom import CustomResource
 from podling.machinery.scheme import Resource
 
 LOST = "404 page not found"
@@ -46,7 +45,7 @@ class Documents:
         address: Callable[[], str],
         health: Health,
         collectors: Collectors,
-        custom: Callable[[], tuple[CustomResource, ...]],
+        custom: Callable[[], tuple[Resource, ...]],
         discovered: Callable[[], tuple[Resource, ...]],
         elsewhere: Elsewhere,
     ) -> None:

@@ -23,6 +23,7 @@ from podling.apiserver.http.negotiation import clauses
 from podling.apiserver.http.replies import TEXT, reply
 from podling.apiserver.http.tagged_replies import VARIES, tagged
 from podling.machinery.encoding.custom import CustomResource
+from podling.machinery.scheme import Resource
 
 KEPT = timedelta(days=365)
 """Cache lifetime of a document that is requested by its hash."""
@@ -31,7 +32,8 @@ JSON_CLAUSES = ("", "*/*", "application/*", "application/json")
 DOCUMENTS_MAX = 128
 """Documents that are kept."""
 
-Custom = tuple[CustomResource, ...]
+Custom = tuple[Resource, ...]
+"""Custom resources, and built-in ones that are served because of a feature gate."""
 
 
 class Elsewhere(Protocol):
@@ -152,11 +154,12 @@ def _v2(custom: Custom, parts: tuple[bytes, ...], media: str) -> Document:
         openapi_proto,
     )  # loaded at the first request: they are large
 
-    body = openapi.v2_document()
-    if custom:
+    defined, gated = _split(custom)
+    body = openapi.v2_document(gated)
+    if defined:
         from podling.apiserver.customresources import openapi_documents
 
-        body = openapi_documents.with_custom(body, custom)
+        body = openapi_documents.with_custom(body, defined)
     body = openapi_parts.with_parts(body, parts) if parts else body
     body = body if media == MEDIA_TYPE else openapi_proto.v2_document(body)
     return Document(body, discovery.etag(body))
@@ -175,10 +178,13 @@ def _v3(group_version: str, own: Custom, media: str) -> Document:
 def _v3_json(group_version: str, own: Custom) -> bytes | None:
     from podling.machinery.openapi import openapi
 
-    if own:
+    defined, gated = _split(own)
+    if gated:
+        return openapi.v3_document_of(gated)
+    if defined:
         from podling.apiserver.customresources import openapi_documents
 
-        return openapi_documents.v3_document(own)
+        return openapi_documents.v3_document(defined)
 
     match group_version.split("/"):
         case ["api", version]:
@@ -186,6 +192,12 @@ def _v3_json(group_version: str, own: Custom) -> bytes | None:
         case ["apis", group, version]:
             return openapi.v3_document(group, version)
     return None
+
+
+def _split(resources: Custom) -> tuple[tuple[CustomResource, ...], Custom]:
+    """Return those that definitions added, and the built-in ones."""
+    defined = tuple(each for each in resources if isinstance(each, CustomResource))
+    return defined, tuple(each for each in resources if each not in defined)
 
 
 def _of(group_version: str, custom: Custom) -> Custom:

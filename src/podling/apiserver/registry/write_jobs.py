@@ -30,7 +30,7 @@ from podling.machinery.encoding.custom import CustomResource
 from podling.machinery.encoding.jsonscan import TOO_DEEP
 from podling.machinery.encoding.request_bodies import read_object, read_options, values_max
 from podling.machinery.errors import ApiError
-from podling.machinery.scheme import Resource, by_path
+from podling.machinery.scheme import Resource, by_path, gated_resource
 from podling.store.base import VALUE_BYTES_MAX
 
 if TYPE_CHECKING:
@@ -176,7 +176,7 @@ def _write_request(job: WriteJob, warnings: list[str]) -> WriteRequest:
 def _resource_and_rules(job: WriteJob) -> tuple[Resource, KindRules[Any]]:
     group, version, plural = job.resource
     if not job.definition:
-        built_in = by_path(group, version, plural)
+        built_in = by_path(group, version, plural) or gated_resource(group, version, plural)
         assert built_in is not None
         return built_in, rules_for(built_in)
     served = _served[job.definition]

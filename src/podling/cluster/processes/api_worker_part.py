@@ -55,6 +55,7 @@ class ApiWorkerPart:
             signing_key=self._pki.service_account_key(),
             front=self._pki.client(FRONT, FRONT),
             additions=additions_of(self._surroundings.settings),
+            feature_gates=self._surroundings.settings.feature_gates,
         )
 
     def _new_connector(self) -> HttpsNodeConnector:

@@ -208,8 +208,11 @@ def _add_types(schemas: Schemas, served: Iterable[scheme.Resource]) -> None:
 def v3_document(group: str, version: str) -> bytes | None:
     """Return the OpenAPI v3 document of one group and version; None if it is not served."""
     served = [each for each in scheme.RESOURCES if (each.group, each.version) == (group, version)]
-    if not served:
-        return None
+    return v3_document_of(served) if served else None
+
+
+def v3_document_of(served: Iterable[scheme.Resource]) -> bytes:
+    """Return the OpenAPI v3 document of these resources, which are of one group and version."""
     schemas = Schemas(3)
     _add_types(schemas, served)
     document = {
@@ -249,14 +252,15 @@ def _content_hash(group: str, version: str) -> str:
 
 
 @cache
-def v2_document() -> bytes:
-    """Return the OpenAPI v2 (Swagger) document of everything."""
+def v2_document(gated: tuple[scheme.Resource, ...] = ()) -> bytes:
+    """Return the OpenAPI v2 (Swagger) document of everything; ``gated`` is served because of a gate."""
+    served = (*scheme.RESOURCES, *gated)
     schemas = Schemas(2)
-    _add_types(schemas, scheme.RESOURCES)
+    _add_types(schemas, served)
     document = {
         "swagger": "2.0",
         "info": {"title": TITLE, "version": RELEASE},
-        "paths": openapi_paths.paths_of(scheme.RESOURCES, schemas.reference, 2),
+        "paths": openapi_paths.paths_of(served, schemas.reference, 2),
         "definitions": dict(sorted(schemas.definitions.items())),
         "securityDefinitions": {"BearerToken": openapi_paths.BEARER_TOKEN},
         "security": [{"BearerToken": []}],

@@ -10,6 +10,7 @@ from podling import clock
 from podling.api.apiextensions_v1 import CustomResourceDefinition
 from podling.apiserver.customresources import openapi_documents
 from podling.apiserver.http import discovery
+from podling.machinery.encoding.custom import CustomResource
 from podling.machinery.openapi import openapi, openapi_proto, openapi_v3_proto
 from podling.testing import ControlPlane
 from tests.support.custom_resources import Define
@@ -63,7 +64,8 @@ async def test_established_definition_is_discovered(cluster: ControlPlane, defin
 
 async def test_established_definition_is_in_openapi_documents(cluster: ControlPlane, define: Define) -> None:
     await define(SCHEMA)
-    custom = cluster.server.catalogue.resources()
+    resources = cluster.server.catalogue.resources()
+    custom = tuple(each for each in resources if isinstance(each, CustomResource))
     document = msgspec.json.decode(openapi_documents.v3_document(custom))
     made = document["components"]["schemas"]["com.example.v1.Widget"]
     assert made["description"] == "A widget."

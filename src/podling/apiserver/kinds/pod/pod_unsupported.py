@@ -30,7 +30,6 @@ UNSUPPORTED: tuple[str, ...] = (
     "volumes[*].projected.sources[*].cluster_trust_bundle",
     "volumes[*].projected.sources[*].pod_certificate",
     "resource_claims",
-    "scheduling_group",
     "security_context.se_linux_change_policy",
     "security_context.windows_options",
     *(f"{container}.{field}" for container in _ANY_CONTAINER for field in _CONTAINER_FIELDS),

@@ -24,6 +24,7 @@ from podling.apiserver.kinds.pod.resource_validation import validate_overhead, v
 from podling.apiserver.kinds.pod.scheduling_validation import (
     validate_affinity,
     validate_gates,
+    validate_group,
     validate_spread,
     validate_tolerations,
 )
@@ -133,8 +134,8 @@ def validate_pod_spec(
     for position, gate in enumerate(spec.readiness_gates):
         where = path.child("readinessGates").index(position).child("conditionType")
         errors += checks.label_name(where, gate.condition_type)
-    if spec.scheduling_gates:
-        errors += validate_gates(path.child("schedulingGates"), spec.scheduling_gates)
+    if spec.scheduling_gates or spec.scheduling_group is not None:
+        errors += _scheduling_errors(path, spec)
     if spec.topology_spread_constraints:
         errors += validate_spread(path.child("topologySpreadConstraints"), spec.topology_spread_constraints)
     if scope.windows_options:
@@ -184,6 +185,13 @@ def _hostname_override_errors(path: Path, spec: PodSpec, name: str) -> Errors:
     if len(name.encode()) > 64:
         errors.append(fields.too_long(here, 64))
     return errors + checks.dns_subdomain(here, name)
+
+
+def _scheduling_errors(path: Path, spec: PodSpec) -> Errors:
+    errors = validate_gates(path.child("schedulingGates"), spec.scheduling_gates)
+    if spec.scheduling_group is not None:
+        errors += validate_group(path.child("schedulingGroup"), spec.scheduling_group)
+    return errors
 
 
 def _host_network_port_errors(path: Path, scope: PodScope) -> Errors:

@@ -17,6 +17,7 @@ from podling.api.core_v1 import (
     PodAffinityTerm,
     PodAntiAffinity,
     PodSchedulingGate,
+    PodSchedulingGroup,
     Toleration,
     TopologySpreadConstraint,
 )
@@ -271,6 +272,13 @@ def _min_domains_errors(path: Path, constraint: TopologySpreadConstraint) -> Err
         text = f"can only use minDomains if whenUnsatisfiable=DoNotSchedule, not {action}"
         errors.append(fields.invalid(path, value, text))
     return errors
+
+
+def validate_group(path: Path, group: PodSchedulingGroup) -> Errors:
+    """Return the errors in the group that a pod is scheduled with."""
+    if group.pod_group_name is None:
+        return [fields.invalid(path, "", "must specify one of: `podGroupName`")]
+    return checks.dns_subdomain(path.child("podGroupName"), group.pod_group_name)
 
 
 def validate_gates(path: Path, gates: tuple[PodSchedulingGate, ...]) -> Errors:
