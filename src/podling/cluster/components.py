@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, Protocol, cast
 
@@ -17,6 +17,7 @@ from podling.controllers.options import DEFAULT_OPTIONS, ControllerOptions
 from podling.controllers.other_apis import NO_OTHER_APIS, OtherApis
 from podling.controllers.registry import NAMES, controllers
 from podling.controllers.volumes.volume_folders import Folders
+from podling.machinery.feature_gates import NO_GATES
 from podling.machinery.network_ranges import DEFAULT_RANGES, NetworkRanges
 from podling.scheduler.configuration.types import KubeSchedulerConfiguration
 from podling.supervisor import Supervisor
@@ -77,13 +78,14 @@ async def run_components(  # noqa: PLR0913 the parts that controllers are made o
     options: ControllerOptions = DEFAULT_OPTIONS,
     scheduler_configuration: KubeSchedulerConfiguration | None = None,
     added: Sequence[ControllerFactory] = (),
+    feature_gates: Mapping[str, bool] = NO_GATES,
 ) -> None:
     """Run the scheduler and the controllers with these ``names`` until cancelled.
 
     ``folders`` keeps the volumes that are made for claims, ``signer`` has the authority's key; without one no
     certificates are signed. ``others`` leads to aggregated APIs. Nodes get blocks of ``ranges``;
     ``options`` are the controllers'; ``scheduler_configuration`` None is the default one. ``added`` are the
-    controllers of extensions.
+    controllers of extensions; ``feature_gates`` are those that differ from their defaults.
     """
     from podling.scheduler.scheduler import Scheduler
 
@@ -95,12 +97,15 @@ async def run_components(  # noqa: PLR0913 the parts that controllers are made o
         ranges=ranges,
         options=options,
         names=names,
+        feature_gates=feature_gates,
     )
     client = client_for(CONTROLLER_MANAGER)
     manager = ControllerManager(
         TypedClient(client) if added else client, [*loops, *with_parts(added, folders, others)]
     )
-    scheduler = Scheduler(client_for(SCHEDULER), manager.informers, scheduler_configuration)
+    scheduler = Scheduler(
+        client_for(SCHEDULER), manager.informers, scheduler_configuration, feature_gates=feature_gates
+    )
     async with Supervisor() as supervisor:
         tasks = {
             "controller-manager": supervisor.keep_running("controller-manager", manager.run),

@@ -55,6 +55,7 @@ class ControlPlane:
             self._settings.controller_options,
             scheduler_configuration(self._settings),
             added,
+            self._settings.feature_gates,
         )
         return self._supervisor.keep_running("control-plane", work)
 

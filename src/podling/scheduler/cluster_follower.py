@@ -19,13 +19,15 @@ from podling.scheduler.binding.permits import WaitingPod, WaitingPods
 from podling.scheduler.cache import Cache
 from podling.scheduler.changes import counts_differently, node_aspects, placed_pod_event
 from podling.scheduler.framework import Aspect, ObjectChange, Plugin, PodEvent
+from podling.scheduler.gangs import Gangs, gang_of
 from podling.scheduler.hints import Changes, wakes_for_object, wakes_for_own
 from podling.scheduler.in_flight import InFlight
 from podling.scheduler.nominations import Nominations
+from podling.scheduler.plugins.gang_scheduling import GangScheduling
 from podling.scheduler.plugins.scheduling_gates import SchedulingGates
 from podling.scheduler.podfacts import PodFacts, facts_of, facts_of_bound
 from podling.scheduler.profile import Profile
-from podling.scheduler.queue import ATTEMPT_FAILED, Backoff, SchedulingQueue
+from podling.scheduler.queue import ATTEMPT_FAILED, POD_ADDED, Backoff, SchedulingQueue
 from podling.scheduler.surroundings import Surroundings
 
 
@@ -37,6 +39,8 @@ class ClusterFollower:
         informers: InformerFactory,
         profiles: Mapping[str, Profile],
         backoff: Backoff,
+        *,
+        has_groups: bool = False,
     ) -> None:
         self.profiles = profiles
         self.cache = Cache()
@@ -51,7 +55,12 @@ class ClusterFollower:
         self._wake = asyncio.Event()
         self._pods = informers.informer(Pod)
         self._nodes = informers.informer(Node)
-        self._surroundings = Surroundings(self.cache, informers, self._object_changed)
+        self.gangs = Gangs(self.cache) if has_groups else None
+        # Handlers see the pods that informers hold already at once: plugins must be able to judge them.
+        for profile in profiles.values():
+            for plugin in profile.by_name.values():
+                plugin.start(self)
+        self._surroundings = Surroundings(self.cache, informers, self._object_changed, self.gangs)
         self._nodes.add_handler(self._node_added, self._node_updated, self._node_deleted)
         self._pods.add_handler(self._pod_added, self._pod_updated, self._pod_deleted)
 
@@ -114,7 +123,7 @@ class ClusterFollower:
         now = clock.monotonic()
         for flight in self._in_flight.values():
             flight.note_object(change)
-        if self._gating:
+        if self._gating or change.kind == "PodGroup":
             self._release_gated(now)
         for name, plugins, group in self.queue.unschedulable_by():
             known = self.profiles[name].by_name
@@ -143,6 +152,17 @@ class ClusterFollower:
         self.cache.remove_node(node.metadata.name or "")
         self._note(node.metadata.name or "", Aspect.REMOVED)
 
+    def _gang_grew(self, pod: PodFacts) -> None:
+        """Try the other pods of a group again, which may have waited for one more pod."""
+        now = clock.monotonic()
+        for uid in self.gangs.unscheduled(gang_of(pod) or ("", "")) if self.gangs is not None else ():
+            self.queue.release(uid, now, retry=True)
+            waiting = self.queue.stuck(uid)
+            if waiting is not None and GangScheduling.name in waiting.rejected_by:
+                self.queue.wake(uid, now, POD_ADDED)
+            elif uid in self._in_flight:
+                self._in_flight[uid].is_activated = True
+
     def _pod_added(self, pod: Pod) -> None:
         if is_terminal(pod):
             self._pod_deleted(pod)
@@ -164,6 +184,8 @@ class ClusterFollower:
         if self.cache.pod(uid) is not None:
             return  # being bound: the outcome decides
         facts = facts_of(pod)
+        if self.gangs is not None and self.gangs.add_pod(facts):
+            self._gang_grew(facts)
         flight = self._in_flight.get(uid)
         if flight is not None:
             flight.latest = facts  # an extender decides about it
@@ -187,6 +209,8 @@ class ClusterFollower:
             facts = facts_of(pod) if placed is None else facts_of_bound(pod, placed.facts)
             self.cache.add_pod(facts, node)
             self._changed(PodEvent.ADDED, facts, node)
+            if self.gangs is not None and self.gangs.add_pod(facts):
+                self._gang_grew(facts)
         elif counts_differently(placed.facts.pod, pod):
             before, facts = placed.facts, facts_of(pod)
             self.cache.add_pod(facts, node)
@@ -199,6 +223,8 @@ class ClusterFollower:
         self._leave(uid)
         self._waiting_pods.reject(uid, "", "removed")
         self._end_nomination(uid)
+        if self.gangs is not None:
+            self.gangs.remove_pod(uid)
         placed = self.cache.pod(uid)
         if placed is not None:
             node = self.cache.name_of(placed.row)
@@ -222,4 +248,4 @@ class ClusterFollower:
 
 def _may_gate(plugin: Plugin) -> bool:
     """Return whether other changes than those of a pod itself can open the plugin's gate."""
-    return not isinstance(plugin, SchedulingGates)
+    return not isinstance(plugin, SchedulingGates | GangScheduling)

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from podling.client.base import Client
     from podling.scheduler.binding.permits import WaitingPod
     from podling.scheduler.decide import Diagnosis
+    from podling.scheduler.gangs import Gangs
     from podling.scheduler.preemption import Attempt, Refusal, Victims
 
 T = TypeVar("T")
@@ -123,6 +124,10 @@ class PluginFailed(Exception):
 class Handle(Protocol):
     """The functions of the scheduler that plugins may call (``framework.Handle``)."""
 
+    @property
+    def gangs(self) -> Gangs | None:
+        """The pod groups and their pods; None while the feature gate ``GenericWorkload`` is off."""
+
     def waiting_pods(self) -> Iterable[WaitingPod]:
         """Return the pods that wait for permission."""
 
@@ -198,6 +203,14 @@ class Plugin:
         The plugin permits it later by ``WaitingPod.allow``. Raises ``Refused``.
         """
         return None
+
+    def permit_in_group(self, pod: PodFacts, node: str, cache: Cache) -> str:
+        """Return why the pod would have to wait for permission; empty if it would not.
+
+        Called while the scheduler looks for nodes for all pods of a group, in place of ``permit``; it must
+        change nothing. Raises ``Refused``.
+        """
+        return ""
 
     def takes_time(self, pod: PodFacts, node: str, cache: Cache) -> bool:
         """Return whether ``pre_bind`` has to wait for something; the pod is then nominated to its node."""

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 SCHEDULED, UNSCHEDULABLE, ERROR = "scheduled", "unschedulable", "error"
 """The results of an attempt."""
+WAITING_ON_PREEMPTION = "waiting_on_preemption"
+"""The result of an attempt for a pod group that waits until its victims are deleted."""
 
 POST_FILTER, RESERVE, PERMIT = "PostFilter", "Reserve", "Permit"
 PRE_BIND, BIND, POST_BIND = "PreBind", "Bind", "PostBind"
@@ -83,6 +85,8 @@ class SchedulerMetrics(Measures):
         self._removals: dict[tuple[str], Histogram] = {}
         self._permits: dict[tuple[str], Histogram] = {}
         self._mark = 0.0
+        self._groups: dict[tuple[str, str], Histogram] = {}
+        self._group_algorithm = Histogram(ATTEMPT_SECONDS)
 
     def begin(self, profile: str) -> float:
         """Return the time at which an attempt begins; ``ended`` measures from here."""
@@ -121,6 +125,14 @@ class SchedulerMetrics(Measures):
     def decided(self, started: float) -> None:
         """Count how long a decision took, preemption included."""
         self._algorithm.observe(clock.monotonic() - started)
+
+    def group_decided(self, started: float) -> None:
+        """Count how long the decision about a pod group took, preemption included."""
+        self._group_algorithm.observe(clock.monotonic() - started)
+
+    def group_attempted(self, profile: str, result: str, seconds: float) -> None:
+        """Count an attempt to schedule a pod group."""
+        self._groups.setdefault((result, profile), Histogram(ATTEMPT_SECONDS)).observe(seconds)
 
     def attempted(self, profile: str, result: str, started: float) -> None:
         """Count an attempt that has ended, and how long it took."""
@@ -162,6 +174,8 @@ class SchedulerMetrics(Measures):
         """Yield the families, as ``prometheus_client`` collectors give them."""
         yield from self._collect_attempts()
         yield from self._collect_preemptions()
+        if self._groups:
+            yield from self._collect_groups()
         standing = self.standing()
         yield from _collect_queue(standing)
         text = "[ALPHA] Number of nodes, pods, and assumed (bound) pods in the scheduler cache."
@@ -195,6 +209,22 @@ class SchedulerMetrics(Measures):
         yield histograms("scheduler_permit_wait_duration_seconds", text, ("result",), self._permits)
         text = "[STABLE] Number of attempts to successfully schedule a pod."
         yield histograms("scheduler_pod_scheduling_attempts", text, (), {(): self._tries})
+
+    def _collect_groups(self) -> Iterator[Any]:
+        names = ("result", "profile")
+        text = (
+            "[ALPHA] Number of attempts to schedule pod group, by the result. 'unschedulable' means a pod "
+            "group could not be scheduled, while 'error' means an internal scheduler problem."
+        )
+        counts = {labels: found.count for labels, found in self._groups.items()}
+        yield counters("scheduler_podgroup_schedule_attempts", text, names, counts)
+        text = "[ALPHA] Pod group scheduling attempt latency in seconds"
+        yield histograms("scheduler_podgroup_scheduling_attempt_duration_seconds", text, names, self._groups)
+        text, name = (
+            "[ALPHA] Pod group scheduling algorithm latency in seconds",
+            "scheduler_podgroup_scheduling_algorithm_duration_seconds",
+        )
+        yield histograms(name, text, (), {(): self._group_algorithm})
 
     def _collect_preemptions(self) -> Iterator[Any]:
         text = "[STABLE] Total preemption attempts in the cluster till now"

@@ -13,6 +13,7 @@ from podling.scheduler.binding.volume_binder import VolumeBinding
 from podling.scheduler.framework import Plugin
 from podling.scheduler.plugins.balanced_allocation import NodeResourcesBalancedAllocation
 from podling.scheduler.plugins.default_preemption import DefaultPreemption
+from podling.scheduler.plugins.gang_scheduling import GangScheduling
 from podling.scheduler.plugins.image_locality import ImageLocality
 from podling.scheduler.plugins.inter_pod_affinity import InterPodAffinity
 from podling.scheduler.plugins.node_affinity import NodeAffinity
@@ -36,6 +37,7 @@ GROUP = "podling.scheduler_plugins"
 KUBERNETES: tuple[type[Plugin], ...] = (
     DefaultBinder,
     DefaultPreemption,
+    GangScheduling,
     ImageLocality,
     InterPodAffinity,
     NodeAffinity,
@@ -54,8 +56,8 @@ KUBERNETES: tuple[type[Plugin], ...] = (
     VolumeZone,
 )
 
-NOT_HERE = frozenset({"DynamicResources", "NodeDeclaredFeatures", "GangScheduling"})
-"""Plugins of Kubernetes that decide about resources and groups that Podling does not have."""
+NOT_HERE = frozenset({"DynamicResources", "NodeDeclaredFeatures"})
+"""Plugins of Kubernetes that decide about resources that Podling does not have."""
 
 
 class PluginRefused(ValueError):

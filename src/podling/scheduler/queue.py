@@ -226,6 +226,14 @@ class SchedulingQueue:
             self.incoming["active", POPPED_FROM_BACKOFF] += 1
         return found
 
+    def take(self, uid: str) -> Waiting | None:
+        """Return a certain pod, which leaves the queue; None if it is not there or is held back."""
+        found = self._places.get(uid)
+        if found is None or found[0] is Place.GATED:
+            return None
+        self.remove(uid)
+        return found[1]
+
     def reject(self, waiting: Waiting, rejected_by: Iterable[str], now: float) -> None:
         """No node was right: wait for a change that one of these plugins welcomes."""
         self.rejections += 1

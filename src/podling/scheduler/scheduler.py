@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import importlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from podling import turns
@@ -16,6 +16,7 @@ from podling.api.core_v1 import Node, Pod
 from podling.client.base import Client
 from podling.client.events import EventRecorder
 from podling.client.informer_factory import InformerFactory
+from podling.machinery.feature_gates import NO_GATES, is_enabled
 from podling.scheduler.metrics import SchedulerMetrics, Standing
 from podling.supervisor import Supervisor
 
@@ -32,6 +33,7 @@ class Scheduler:
         informers: shared; their creator runs them.
         configuration: with its defaults; None is Kubernetes' default configuration.
         connect: makes the connection to an extender; None is HTTP.
+        feature_gates: the gates that differ from their defaults.
     """
 
     def __init__(
@@ -40,8 +42,10 @@ class Scheduler:
         informers: InformerFactory,
         configuration: KubeSchedulerConfiguration | None = None,
         connect: Callable[[Extender], Send] | None = None,
+        feature_gates: Mapping[str, bool] = NO_GATES,
     ) -> None:
         self._connect = connect
+        self._gates = feature_gates
         self._client = client
         self._informers = informers
         self._configuration = configuration
@@ -77,18 +81,26 @@ class Scheduler:
         return Standing(cached={"nodes": len(self._nodes), "pods": len(self._pods), "assumed_pods": 0})
 
     def _new_loop(self) -> SchedulingLoop:
+        from podling.scheduler.configuration.defaults import with_gated_plugins
         from podling.scheduler.profiles import default_configuration, make_profiles
         from podling.scheduler.queue import Backoff
         from podling.scheduler.scheduling_loop import SchedulingLoop
 
         configuration = self._configuration or default_configuration()
+        configuration = with_gated_plugins(configuration, self._gates)
         profiles = make_profiles(configuration)
         self._recorders = {name: EventRecorder(self._client, name) for name in profiles}
         backoff = Backoff(
             float(configuration.pod_initial_backoff_seconds or 0),
             float(configuration.pod_max_backoff_seconds or 0),
         )
-        return SchedulingLoop(
+        has_groups = is_enabled("GenericWorkload", self._gates)
+        kind = SchedulingLoop
+        if has_groups:
+            from podling.scheduler.group_loop import GroupSchedulingLoop
+
+            kind = GroupSchedulingLoop
+        return kind(
             self._client,
             self._informers,
             self._recorders,
@@ -96,6 +108,7 @@ class Scheduler:
             backoff,
             self._metrics,
             self._extenders(configuration.extenders),
+            has_groups=has_groups,
         )
 
     def _extenders(self, found: Sequence[Extender]) -> list[HttpExtender]:

@@ -55,7 +55,7 @@ logger = logging.getLogger(__name__)
 class SchedulingLoop(ClusterFollower):
     """The scheduler of all profiles, for the pods that name one of them in ``spec.schedulerName``."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 the parts of a scheduler
         self,
         client: Client,
         informers: InformerFactory,
@@ -64,8 +64,11 @@ class SchedulingLoop(ClusterFollower):
         backoff: Backoff,
         metrics: SchedulerMetrics,
         extenders: Sequence[HttpExtender] = (),
+        *,
+        has_groups: bool = False,
     ) -> None:
-        super().__init__(informers, profiles, backoff)
+        super().__init__(informers, profiles, backoff, has_groups=has_groups)
+        self._informers = informers
         self._client = client
         self._recorders = recorders
         self.metrics = metrics
@@ -76,9 +79,6 @@ class SchedulingLoop(ClusterFollower):
         self._binding = BindingCycle(client, self.cache, self.metrics, self._waiting_pods, self._extenders)
         self._start = 0
         self._supervisor = Supervisor()
-        for profile in profiles.values():
-            for plugin in profile.by_name.values():
-                plugin.start(self)
 
     async def run(self) -> None:
         """Schedule until cancelled."""
@@ -92,8 +92,11 @@ class SchedulingLoop(ClusterFollower):
         await self._surroundings.synced()
         async with Supervisor() as self._supervisor:
             supervisor = self._supervisor
-            supervisor.keep_running("scheduler/reports", self._reporter.run)
+            self._start_reports()
             supervisor.keep_running("scheduler/loop", self._decide_forever)
+
+    def _start_reports(self) -> None:
+        self._supervisor.keep_running("scheduler/reports", self._reporter.run)
 
     # Deciding
 
@@ -111,14 +114,18 @@ class SchedulingLoop(ClusterFollower):
             await clock.wait_for(self._wake, None if next_time is None else next_time - now)
             return
         try:
-            if self._extenders is not None and self._extenders.concern(waiting.facts):
-                await self._attempt_with_extenders(waiting, self._extenders)
-            else:
-                self._attempt(waiting)
+            await self._attempt_next(waiting)
         except Exception:
             self.queue.fail(waiting, clock.monotonic())
             raise
         await clock.sleep(0)
+
+    async def _attempt_next(self, waiting: Waiting) -> None:
+        """Decide on a pod that has left the queue."""
+        if self._extenders is not None and self._extenders.concern(waiting.facts):
+            await self._attempt_with_extenders(waiting, self._extenders)
+        else:
+            self._attempt(waiting)
 
     def _event(self, pod: PodFacts, reason: str, text: str, kind: str = "Warning") -> None:
         recorder = self._recorders[pod.spec.scheduler_name]

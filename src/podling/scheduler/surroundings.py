@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, MutableMapping
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from podling.api.apps_v1 import ReplicaSet, StatefulSet
 from podling.api.core_v1 import (
@@ -20,6 +20,7 @@ from podling.client.informer_factory import InformerFactory
 from podling.machinery.selectors import from_labels
 from podling.scheduler.cache import Cache
 from podling.scheduler.framework import ObjectChange
+from podling.scheduler.gangs import Gangs
 from podling.scheduler.terms import selector_of
 
 FOLLOWED = frozenset(
@@ -44,10 +45,15 @@ class Surroundings:
 
     Args:
         changed: called with each change of an object that plugins may wait for.
+        gangs: keeps the pod groups, where the cluster has any.
     """
 
     def __init__(
-        self, cache: Cache, informers: InformerFactory, changed: Callable[[ObjectChange], None]
+        self,
+        cache: Cache,
+        informers: InformerFactory,
+        changed: Callable[[ObjectChange], None],
+        gangs: Gangs | None = None,
     ) -> None:
         self._cache = cache
         self._changed = changed
@@ -76,8 +82,27 @@ class Surroundings:
         self._replica_sets.add_handler(self._owner, lambda _, new: self._owner(new), self._no_owner)
         self._stateful_sets.add_handler(self._owner, lambda _, new: self._owner(new), self._no_owner)
 
+        self._pod_groups = None if gangs is None else self._follow_groups(informers, gangs)
+
+    def _follow_groups(self, informers: InformerFactory, gangs: Gangs) -> Informer[Any]:
+        from podling.api.scheduling_v1alpha2 import PodGroup  # behind a feature gate: few clusters have any
+
+        def put(new: PodGroup, old: PodGroup | None = None) -> None:
+            gangs.set_group(new)
+            self._changed(ObjectChange(PodGroup.__name__, new, old))
+
+        def remove(old: PodGroup) -> None:
+            gangs.remove_group(old)
+            self._changed(ObjectChange(PodGroup.__name__, None, old))
+
+        informer = informers.informer(PodGroup)
+        informer.add_handler(put, lambda old, new: put(new, old), remove)
+        return informer
+
     async def synced(self) -> None:
         """Wait until all of it is known."""
+        if self._pod_groups is not None:
+            await self._pod_groups.synced()
         await self._claims.synced()
         await self._volumes.synced()
         await self._classes.synced()

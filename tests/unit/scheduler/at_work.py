@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -13,6 +13,7 @@ from podling.api.core_v1 import Event, Node, Pod
 from podling.client.base import Client
 from podling.client.informer_factory import InformerFactory
 from podling.client.requests import User
+from podling.machinery.feature_gates import NO_GATES
 from podling.scheduler.configuration.types import KubeSchedulerConfiguration
 from podling.scheduler.scheduler import Scheduler
 from podling.testing import ControlPlane
@@ -24,10 +25,13 @@ SCHEDULER = User("system:kube-scheduler", ("system:authenticated",))
 
 @asynccontextmanager
 async def scheduler_for(
-    client: Client, configuration: KubeSchedulerConfiguration | None = None, connect: Any = None
+    client: Client,
+    configuration: KubeSchedulerConfiguration | None = None,
+    connect: Any = None,
+    feature_gates: Mapping[str, bool] = NO_GATES,
 ) -> AsyncIterator[Scheduler]:
     informers = InformerFactory(client)
-    scheduler = Scheduler(client, informers, configuration, connect)
+    scheduler = Scheduler(client, informers, configuration, connect, feature_gates)
     tasks = [asyncio.ensure_future(informers.run()), asyncio.ensure_future(scheduler.run())]
     try:
         yield scheduler

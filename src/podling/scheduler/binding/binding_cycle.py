@@ -86,6 +86,22 @@ class BindingCycle:
             self.unreserve(profile, pod, node)
         return refused
 
+    def try_out(self, profile: Profile, pod: PodFacts, node: str) -> Diagnosis | str:
+        """Reserve on the node what plugins do; return why the pod would wait for permission, or a refusal.
+
+        The caller gives back what is reserved. After a refusal nothing is. Raises ``PluginFailed``.
+        """
+        refused, waits = self._reserve(profile, pod, node), list[str]()
+        for plugin in profile.permit if refused is None else ():
+            try:
+                waits.append(plugin.permit_in_group(pod, node, self._cache))
+            except Refused as error:
+                refused = refusal_of(plugin.name, str(error))
+                break
+            except Exception as error:
+                raise PluginFailed(f'running Permit plugin "{plugin.name}": {error}') from error
+        return refused or ", ".join(filter(None, waits))
+
     def _reserve(self, profile: Profile, pod: PodFacts, node: str) -> Diagnosis | None:
         if not profile.reserve:
             return None

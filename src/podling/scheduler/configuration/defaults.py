@@ -5,8 +5,11 @@ Upstream: ``pkg/scheduler/apis/config/v1/defaults.go`` and ``default_plugins.go`
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from msgspec.structs import fields, replace
 
+from podling.machinery.feature_gates import is_enabled
 from podling.scheduler.configuration.plugin_args import Args, args_with_defaults, default_args
 from podling.scheduler.configuration.types import (
     DEFAULT_SCHEDULER,
@@ -20,6 +23,8 @@ from podling.scheduler.configuration.types import (
 
 PARALLELISM = 16
 BACKOFF_SECONDS_INITIAL, BACKOFF_SECONDS_MAX = 1, 10
+GANG_SCHEDULING = "GangScheduling"
+"""The plugin, and its feature gate."""
 
 _DEFAULT_PLUGINS: tuple[tuple[str, int | None], ...] = (
     ("SchedulingGates", None),
@@ -63,6 +68,27 @@ def with_defaults(found: KubeSchedulerConfiguration) -> KubeSchedulerConfigurati
         pod_max_backoff_seconds=_default(found.pod_max_backoff_seconds, BACKOFF_SECONDS_MAX),
         profiles=tuple(_profile(each) for each in profiles),
     )
+
+
+def with_gated_plugins(
+    found: KubeSchedulerConfiguration, gates: Mapping[str, bool]
+) -> KubeSchedulerConfiguration:
+    """Return the configuration with the plugins of feature gates that are on (``applyFeatureGates``).
+
+    A profile that enables or disables one by itself, or disables all, stays as it is.
+    """
+    if not is_enabled(GANG_SCHEDULING, gates):
+        return found
+    return replace(found, profiles=tuple(_with_plugin(each, GANG_SCHEDULING) for each in found.profiles))
+
+
+def _with_plugin(found: KubeSchedulerProfile, name: str) -> KubeSchedulerProfile:
+    plugins = found.plugins or Plugins()
+    chosen = plugins.multi_point
+    if {each.name for each in (*chosen.enabled, *chosen.disabled)} & {name, "*"}:
+        return found
+    more = replace(chosen, enabled=(*chosen.enabled, PluginEntry(name=name)))
+    return replace(found, plugins=replace(plugins, multi_point=more))
 
 
 def _default(value: int | None, default: int) -> int:
