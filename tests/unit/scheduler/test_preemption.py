@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -19,7 +19,7 @@ from podling.machinery.pods import qos_class
 from podling.scheduler.cache import Cache
 from podling.scheduler.decide import Diagnosis, Nominated, decide
 from podling.scheduler.podfacts import PodFacts, facts_of
-from podling.scheduler.preemption import Attempt, Refusal, Victims, preempt
+from podling.scheduler.preemption import Attempt, Refusal, Victims, least_harmful, preempt
 from tests.unit.scheduler.scheduling import (
     DEFAULT_PROFILE,
     affinity,
@@ -229,3 +229,67 @@ class TestRefusals:
         )
         one = facts_of(pod(cpu="1", priority=5, status=PodStatus(nominated_node_name="n")))
         assert chosen(one, cache) == ("m", ["x"])
+
+
+NEGATIVE, LOW, MIDDLE, HIGH = -100, 0, 100, 1000
+
+
+@pytest.mark.parametrize(
+    ("nodes", "picked"),
+    [
+        ([[MIDDLE, MIDDLE], [MIDDLE, LOW], [LOW, LOW]], 2),
+        ([[MIDDLE, MIDDLE], [MIDDLE, LOW], [MIDDLE, MIDDLE]], 1),
+        (
+            [
+                [MIDDLE, MIDDLE, NEGATIVE, NEGATIVE],
+                [MIDDLE, NEGATIVE],
+                [MIDDLE, LOW, NEGATIVE],
+            ],
+            1,
+        ),
+        ([[MIDDLE, NEGATIVE, NEGATIVE], [MIDDLE, NEGATIVE], [MIDDLE, LOW, NEGATIVE]], 1),
+        (
+            [
+                [MIDDLE, LOW, LOW],
+                [HIGH],
+                [MIDDLE, LOW, LOW, LOW],
+                [MIDDLE, MIDDLE, MIDDLE, NEGATIVE],
+            ],
+            0,
+        ),
+    ],
+    ids=["lowest top priority", "smallest sum", "fewest", "sum of shifted priorities", "all of them differ"],
+)
+def test_least_harm_is_judged_by_priorities(nodes: list[list[int]], picked: int) -> None:
+    """The cases of ``TestPickOneNodeForPreemption`` in which priorities decide; all pods started at once."""
+    assert least_harmful(_candidates(nodes, lambda node, number: 0)).node == str(picked)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "started", "picked"),
+    [
+        ([[MIDDLE] * 2] * 3, [[20, 10], [20, 20], [10, 5]], 1),
+        ([[MIDDLE, LOW]] * 3, [[3, 2], [1, 5], [2, 4]], 0),
+    ],
+    ids=["the earliest of equals counts", "of lower priority none counts"],
+)
+def test_least_harm_is_judged_by_the_latest_start(
+    nodes: list[list[int]], started: list[list[int]], picked: int
+) -> None:
+    found = _candidates(nodes, lambda node, number: started[node][number])
+    assert least_harmful(found).node == str(picked)
+
+
+def _candidates(nodes: list[list[int]], started: Callable[[int, int], int]) -> list[Victims]:
+    """Return candidates with victims of these priorities, which started so many minutes after noon."""
+    return [
+        Victims(
+            str(at),
+            tuple(
+                facts_of(running(f"{at}-{number}", "1", priority, minutes=started(at, number)))
+                for number, priority in enumerate(priorities)
+            ),
+            0,
+        )
+        for at, priorities in enumerate(nodes)
+    ]

@@ -46,3 +46,40 @@ class TestImageLocality:
     )
     def test_an_image_without_a_tag_means_latest(self, image: str, name: str) -> None:
         assert image_locality.with_tag(image) == name
+
+    @pytest.mark.parametrize(
+        ("images", "first_images", "nodes", "expected"),
+        [
+            ((40, 250), (), ((40, 300, 2000), (250, 10)), [0, 5]),
+            ((40, 300), (), ((40, 300, 2000), (250, 10)), [7, 0]),
+            ((10, 4000), (), ((4000, 30), (250, 10)), [100, 0]),
+            ((10, 4000), (), ((4000, 30), (250, 10), ()), [66, 0, 0]),
+            ((300, 600, 900), (), ((600, 40, 900), (300, 600, 900), ()), [32, 36, 0]),
+            ((30, 40), (), ((20, 30, 40), (4000, 30)), [1, 0]),
+            ((30,), (300,), ((40, 300, 2000), (20, 30, 40)), [6, 0]),
+        ],
+    )
+    def test_images_count_by_size_and_by_spread(
+        self,
+        images: tuple[int, ...],
+        first_images: tuple[int, ...],
+        nodes: tuple[tuple[int, ...], ...],
+        expected: list[int],
+    ) -> None:
+        """The cases of ``image_locality_test.go``; an image is named after its size in MiB."""
+        cache = cache_of(
+            *(
+                node(str(number), images=[self._image(size) for size in sizes])
+                for number, sizes in enumerate(nodes)
+            )
+        )
+        one = facts(
+            containers=[container(image=f"gcr.io/{size}") for size in images],
+            init_containers=tuple(container(image=f"gcr.io/{size}") for size in first_images),
+        )
+        found = scores(image_locality.ImageLocality(), one, cache)
+        assert found is not None
+        assert list(found.values()) == expected
+
+    def _image(self, size: int) -> ContainerImage:
+        return ContainerImage(names=(f"gcr.io/{size}:latest",), size_bytes=size * self.MIB)
