@@ -205,7 +205,7 @@ class SchedulerMetrics(Measures):
             "and might involve multiple scheduling attempts."
         )
         yield histograms("scheduler_pod_scheduling_sli_duration_seconds", text, ("attempts",), self._lives)
-        text = "[ALPHA] Duration of waiting on permit."
+        text = "[BETA] Duration of waiting on permit."
         yield histograms("scheduler_permit_wait_duration_seconds", text, ("result",), self._permits)
         text = "[STABLE] Number of attempts to successfully schedule a pod."
         yield histograms("scheduler_pod_scheduling_attempts", text, (), {(): self._tries})
@@ -248,7 +248,7 @@ def _collect_queue(standing: Standing) -> Iterator[Any]:
     )
     yield gauges("scheduler_pending_pods", text, ("queue",), _by_label(standing.pending))
     text = (
-        "[ALPHA] The number of unschedulable pods broken down by plugin name. A pod will increment the "
+        "[BETA] The number of unschedulable pods broken down by plugin name. A pod will increment the "
         "gauge for all plugins that caused it to not schedule and so this metric have meaning only when "
         "broken down by plugin."
     )

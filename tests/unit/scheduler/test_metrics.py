@@ -11,7 +11,14 @@ from podling.api.meta_v1 import ObjectMeta
 from podling.api.scheduling_v1 import PriorityClass
 from podling.scheduler.framework import Aspect, PodEvent
 from podling.scheduler.hints import Changes
-from podling.scheduler.metrics import ATTEMPT_SECONDS, ATTEMPTS, LIFE_SECONDS, POINT_SECONDS, VICTIMS
+from podling.scheduler.metrics import (
+    ATTEMPT_SECONDS,
+    ATTEMPTS,
+    LIFE_SECONDS,
+    POINT_SECONDS,
+    VICTIMS,
+    SchedulerMetrics,
+)
 from podling.scheduler.scheduler import Scheduler
 from podling.testing import ControlPlane
 from tests.unit.scheduler import scheduling
@@ -169,3 +176,26 @@ def test_changes_have_the_labels_of_cluster_events(
     if event is not None:
         changes.pod(event, scheduling.facts(), "n")
     assert changes.label == label
+
+
+@pytest.mark.parametrize(
+    ("name", "stability"),
+    [
+        ("cache_size", "ALPHA"),
+        ("framework_extension_point_duration_seconds", "STABLE"),
+        ("pending_pods", "STABLE"),
+        ("permit_wait_duration_seconds", "BETA"),
+        ("plugin_execution_duration_seconds", "ALPHA"),
+        ("pod_scheduling_attempts", "STABLE"),
+        ("pod_scheduling_sli_duration_seconds", "BETA"),
+        ("preemption_attempts", "STABLE"),
+        ("preemption_victims", "STABLE"),
+        ("queue_incoming_pods", "STABLE"),
+        ("schedule_attempts", "STABLE"),
+        ("scheduling_attempt_duration_seconds", "STABLE"),
+        ("unschedulable_pods", "BETA"),
+    ],
+)
+def test_metric_has_the_stability_that_kubernetes_gives_it(name: str, stability: str) -> None:
+    families = {each.name: each.documentation for each in SchedulerMetrics().collect()}
+    assert families[f"scheduler_{name}"].startswith(f"[{stability}] ")
