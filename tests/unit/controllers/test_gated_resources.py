@@ -18,18 +18,17 @@ GATES = {"GenericWorkload": True}
 NAMES = ("garbage-collector-controller", "namespace-controller")
 
 
-def group(namespace: str) -> PodGroup:
+def group(namespace: str, name: str = "g", owners: tuple[OwnerReference, ...] = ()) -> PodGroup:
     policy = PodGroupSchedulingPolicy(basic=BasicSchedulingPolicy())
-    return PodGroup(
-        metadata=ObjectMeta(name="g", namespace=namespace), spec=PodGroupSpec(scheduling_policy=policy)
-    )
+    metadata = ObjectMeta(name=name, namespace=namespace, owner_references=owners)
+    return PodGroup(metadata=metadata, spec=PodGroupSpec(scheduling_policy=policy))
 
 
 async def names(cluster: ControlPlane, kind: type[ConfigMap] | type[PodGroup]) -> list[str]:
     return [each.metadata.name or "" for each in (await cluster.client.list(kind)).items]
 
 
-async def test_group_is_deleted_with_its_namespace_and_its_dependents_with_it() -> None:
+async def test_groups_are_deleted_with_their_namespace_and_their_owners() -> None:
     async with memory_cluster(feature_gates=GATES) as cluster:
         client = cluster.client
         async with running(client, *controllers(names=NAMES, feature_gates=GATES)):
@@ -40,7 +39,11 @@ async def test_group_is_deleted_with_its_namespace_and_its_dependents_with_it() 
                 api_version=owner.api_version, kind=owner.kind, name="g", uid=owner.metadata.uid or ""
             )
             metadata = ObjectMeta(name="owned", namespace="default", owner_references=(reference,))
-            await client.create(ConfigMap(metadata=metadata))
+            owned = await client.create(ConfigMap(metadata=metadata))
+            below = OwnerReference(
+                api_version="v1", kind="ConfigMap", name="owned", uid=owned.metadata.uid or ""
+            )
+            await client.create(group("default", "below", (below,)))
             await cluster.advance(minutes=1)
             assert await names(cluster, ConfigMap) == ["owned"]
             await client.delete(Namespace, "team")

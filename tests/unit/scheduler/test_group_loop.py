@@ -174,12 +174,13 @@ async def test_basic_group_is_scheduled_pod_by_pod(stage: Stage) -> None:
 
 
 async def test_pods_of_a_group_go_by_priority(stage: Stage) -> None:
-    await stage.node("n", "1")
-    await stage.pods("low", priority_class_name="p1")
+    await stage.node("n", "2")
+    await stage.pods("low")
+    await stage.pods("middle", priority_class_name="p1")
     await stage.pods("high", priority_class_name="p100")
     await stage.group(minimum=1)
     await stage.after()
-    assert await stage.nodes("low", "high") == ["", "n"]
+    assert await stage.nodes("low", "middle", "high") == ["", "n", "n"]
 
 
 async def test_gang_preempts_once_all_of_it_would_fit(stage: Stage) -> None:
