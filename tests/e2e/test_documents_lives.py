@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import select
 import subprocess
+import urllib.request
 from collections.abc import Callable, Iterator
 from datetime import datetime
 from pathlib import Path
@@ -16,7 +18,7 @@ from typing import Any
 
 import pytest
 
-from tests.support import document_images
+from tests.support import descriptions, document_images
 from tests.support.clusters import RealCluster
 from tests.support.pod_lives import Recorder
 
@@ -112,7 +114,8 @@ def first_status(pod: dict[str, Any], kind: str = "containerStatuses") -> dict[s
 
 
 def test_an_init_container_fills_the_page_that_the_app_serves(lives: Lives) -> None:
-    """The init state is Terminated, Completed, 0; then the app serves what was fetched."""
+    """The init state is Terminated, Completed, 0; then the app serves what was fetched, to the node too."""
+    lives.shown("init-demo", lambda pod: "running" in first_status(pod, "initContainerStatuses")["state"])
     pod = lives.shown("init-demo", lambda pod: running(pod) and first_status(pod)["ready"])
     install = first_status(pod, "initContainerStatuses")
     terminated = install["state"]["terminated"]
@@ -123,15 +126,87 @@ def test_an_init_container_fills_the_page_that_the_app_serves(lives: Lives) -> N
     conditions = {found["type"]: found["status"] for found in pod["status"]["conditions"]}
     wanted = ("Initialized", "Ready", "ContainersReady", "PodScheduled", "PodReadyToStartContainers")
     assert conditions == dict.fromkeys(wanted, "True")
-    page = lives.kubectl("exec", "init-demo", "--", "wget", "-qO-", f"http://{pod['status']['podIP']}")
-    assert page == f"{document_images.PAGE}http://www.baidu.com\n"
-    described = lives.kubectl("describe", "pod", "init-demo")
-    for line in ("Reason:       Completed", "Exit Code:    0", "/work-dir from workdir (rw)"):
-        assert line in described
-    order = [(event["reason"], event["message"]) for event in events(lives, "init-demo")]
-    assert order[0][0] == "Scheduled"
-    started = [message for reason, message in order if reason == "Started"]
-    assert len(started) == 2
+    url = f"http://{pod['status']['podIP']}"
+    page = f"{document_images.PAGE}http://www.baidu.com\n"
+    assert lives.kubectl("exec", "init-demo", "--", "wget", "-qO-", url) == page
+    with urllib.request.urlopen(url, timeout=10) as answer:
+        assert answer.read().decode() == page
+
+
+TOKEN = "/var/run/secrets/kubernetes.io/serviceaccount from kube-api-access (ro)"
+INSTALL = {
+    "Container ID": "<container>",
+    "Image": "busybox",
+    "Image ID": "<image>",
+    "Port": "<none>",
+    "Host Port": "<none>",
+    "Command": ["wget", "-O", "/work-dir/index.html", "http://www.baidu.com"],
+    "State": {
+        "": "Terminated",
+        "Reason": "Completed",
+        "Exit Code": "0",
+        "Started": "<time>",
+        "Finished": "<time>",
+    },
+    "Ready": "True",
+    "Restart Count": "0",
+    "Environment": "<none>",
+    "Mounts": [TOKEN, "/work-dir from workdir (rw)"],
+}
+WEB = {
+    "Container ID": "<container>",
+    "Image": "nginx",
+    "Image ID": "<image>",
+    "Port": "80/TCP",
+    "Host Port": "0/TCP",
+    "State": {"": "Running", "Started": "<time>"},
+    "Ready": "True",
+    "Restart Count": "0",
+    "Environment": "<none>",
+    "Mounts": ["/usr/share/nginx/html from workdir (rw)", TOKEN],
+}
+CONDITIONS = ("PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady", "PodScheduled")
+
+
+def test_description_of_a_pod_is_that_of_the_documentation(lives: Lives) -> None:
+    """Two of the kubelet's messages are shorter today, and images that were loaded are not pulled."""
+    pod = lives.shown("init-demo", lambda pod: running(pod) and first_status(pod)["ready"])
+    text = lives.kubectl("describe", "pod", "init-demo")
+    shown = descriptions.sections(text)
+    status, node = pod["status"], pod["spec"]["nodeName"]
+    assert (shown["Status"], shown["Node"]) == ("Running", f"{node}/{status['hostIP']}")
+    assert (shown["IP"], shown["IPs"]) == (status["podIP"], {"IP": status["podIP"]})
+    for field in ("Labels", "Annotations", "Node-Selectors"):
+        assert shown[field] == "<none>"
+    assert [shown[field] for field in ("Priority", "Service Account", "QoS Class")] == [
+        "0",
+        "default",
+        "BestEffort",
+    ]
+    assert (shown["Init Containers"], shown["Containers"]) == ({"install": INSTALL}, {"web": WEB})
+    assert [line.split() for line in shown["Conditions"][1:]] == [[each, "True"] for each in CONDITIONS]
+    assert shown["Volumes"]["workdir"] == {
+        "Type": "EmptyDir (a temporary directory that shares a pod's lifetime)",
+        "Medium": "",
+        "SizeLimit": "<unset>",
+    }
+    tolerated = ("not-ready", "unreachable")
+    assert shown["Tolerations"] == [
+        f"node.kubernetes.io/{each}:NoExecute op=Exists for 300s" for each in tolerated
+    ]
+    scheduled, *others = descriptions.events(text)
+    message = f"Successfully assigned default/init-demo to {node}"
+    assert scheduled == ("Normal", "Scheduled", "default-scheduler", message)
+    present = 'Container image "{}" already present on machine and can be accessed by the pod'
+    assert others == [
+        ("Normal", reason, "kubelet", message)
+        for image in ("busybox", "nginx")
+        for reason, message in (
+            ("Pulled", present.format(image)),
+            ("Created", "Container created"),
+            ("Started", "Container started"),
+        )
+    ]
 
 
 def test_two_init_containers_wait_for_services(lives: Lives) -> None:
@@ -145,6 +220,20 @@ def test_two_init_containers_wait_for_services(lives: Lives) -> None:
     assert "running" in first["state"]
     assert second["state"] == {"waiting": {"reason": "PodInitializing"}}
     assert status["containerStatuses"][0]["state"] == {"waiting": {"reason": "PodInitializing"}}
+    shown = descriptions.sections(lives.kubectl("describe", "-f", str(MANIFESTS / "myapp.yaml")))
+    assert (shown["Status"], shown["Labels"]) == ("Pending", "app.kubernetes.io/name=MyApp")
+    waits = {"": "Waiting", "Reason": "PodInitializing"}
+    states = {
+        name: (found["State"], found["Ready"])
+        for name, found in (shown["Init Containers"] | shown["Containers"]).items()
+    }
+    assert states == {
+        "init-myservice": ({"": "Running", "Started": "<time>"}, "False"),
+        "init-mydb": (waits, "False"),
+        "myapp-container": (waits, "False"),
+    }
+    early = lives.try_kubectl("logs", "myapp-pod", "-c", "init-mydb")
+    assert 'container "init-mydb" in pod "myapp-pod" is waiting to start: PodInitializing' in early.err
     lives.kubectl("exec", "myapp-pod", "-c", "init-myservice", "--", "true")
     follow = subprocess.Popen(
         lives.kubectl_command("logs", "-f", "myapp-pod", "-c", "init-myservice"),
@@ -159,7 +248,8 @@ def test_two_init_containers_wait_for_services(lives: Lives) -> None:
 
 def test_services_let_the_app_start(lives: Lives) -> None:
     """Once the Services exist, both init containers resolve their names, and the app runs: ``1/1``."""
-    lives.kubectl("apply", "-f", str(MANIFESTS / "services.yaml"))
+    said = lives.kubectl("apply", "-f", str(MANIFESTS / "services.yaml"))
+    assert said == "service/myservice created\nservice/mydb created\n"
     pod = lives.shown("myapp-pod", lambda pod: running(pod) and first_status(pod)["ready"], 60)
     for status in pod["status"]["initContainerStatuses"]:
         assert status["state"]["terminated"]["reason"] == "Completed"
@@ -217,12 +307,25 @@ def test_a_pre_stop_hook_leaves_its_message_on_the_node(lives: Lives) -> None:
 
 def test_a_post_start_hook_that_cannot_run_is_an_event(lives: Lives) -> None:
     """The container is killed because of the hook and started again under back-off."""
+    pod = lives.shown("lifecycle-demo", failed_to_greet)
+    place = f"lifecycle-demo_default({pod['metadata']['uid']})"
+    message = first_status(pod)["state"]["waiting"]["message"]
+    assert message.startswith(
+        "Exec lifecycle hook ([badcommand -c echo Hello from the postStart handler > /usr/share/message]) "
+        f'for Container "lifecycle-demo-container" in Pod "{place}" failed - error: '
+    )
+    assert 'exec: "badcommand": executable file not found in $PATH' in message
+    assert message.endswith(', message: ""')
     lives.shown("lifecycle-demo", restarted, 150)
     failed = told(lives, "lifecycle-demo", "FailedPostStartHook")
     assert (failed["type"], failed["message"]) == ("Warning", "PostStartHook failed")
     killing = told(lives, "lifecycle-demo", "Killing")
     assert (killing["type"], killing["message"]) == ("Normal", "FailedPostStartHook")
     lives.shown("lifecycle-demo", backing_off, 100)
+
+
+def failed_to_greet(pod: dict[str, Any]) -> bool:
+    return bool(first_status(pod)["state"].get("waiting", {}).get("reason") == "PostStartHookError")
 
 
 def backing_off(pod: dict[str, Any]) -> bool:
@@ -275,6 +378,9 @@ def test_a_server_is_not_ready_before_its_first_probe(lives: Lives) -> None:
 def test_a_server_that_answers_500_is_restarted(lives: Lives) -> None:
     """200 for ten seconds, then 500: three failures, then a new container."""
     pod = lives.shown("liveness-http", restarted, 90)
+    requests = lives.kubectl("logs", "liveness-http", "--previous").splitlines()
+    for line in ("GET /healthz HTTP/1.1", "Custom-Header: Awesome", "User-Agent: kube-probe/1.36"):
+        assert line in requests
     unhealthy = told(lives, "liveness-http", "Unhealthy")
     assert unhealthy["message"] == "Liveness probe failed: HTTP probe failed with statuscode: 500"
     assert unhealthy["type"] == "Warning"
@@ -289,8 +395,9 @@ def test_a_server_that_answers_500_is_restarted(lives: Lives) -> None:
 def test_a_container_that_loses_its_health_is_restarted_in_its_pod(lives: Lives) -> None:
     """Healthy for 30 s, three failures, killed; pod IP and node stay, the container is new."""
     before = lives.shown("liveness-exec", running)
-    described = lives.kubectl("describe", "pod", "liveness-exec")
-    assert "exec [cat /tmp/healthy] delay=5s timeout=1s period=5s #success=1 #failure=3" in described
+    first = descriptions.sections(lives.kubectl("describe", "pod", "liveness-exec"))["Containers"]["liveness"]
+    assert first["Args"] == ["/bin/sh", "-c", "touch /tmp/healthy; sleep 30; rm -f /tmp/healthy; sleep 600"]
+    assert first["Liveness"] == "exec [cat /tmp/healthy] delay=5s timeout=1s period=5s #success=1 #failure=3"
     after = lives.shown("liveness-exec", restarted, 120)
     unhealthy = told(lives, "liveness-exec", "Unhealthy")
     assert unhealthy["message"].strip() == (
@@ -307,3 +414,16 @@ def test_a_container_that_loses_its_health_is_restarted_in_its_pod(lives: Lives)
     terminated = first_status(after)["lastState"]["terminated"]
     assert (terminated["reason"], terminated["exitCode"]) == ("Error", 137)
     assert terminated["containerID"] != first_status(after)["containerID"]
+    text = lives.kubectl("describe", "pod", "liveness-exec")
+    last = descriptions.sections(text)["Containers"]["liveness"]["Last State"]
+    assert last == {
+        "": "Terminated",
+        "Reason": "Error",
+        "Exit Code": "137",
+        "Started": "<time>",
+        "Finished": "<time>",
+    }
+    told_by_kubelet = descriptions.reasons(descriptions.events(text), "kubelet")
+    assert {*told_by_kubelet} == {"Pulled", "Created", "Started", "Unhealthy", "Killing"}
+    row = lives.kubectl("get", "pod", "liveness-exec", "--no-headers")
+    assert re.fullmatch(r"liveness-exec +1/1 +Running +1 \(\d+s ago\) +\w+\n", row)

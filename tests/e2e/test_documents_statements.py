@@ -31,20 +31,25 @@ IDENTITY = (
     "cat /sys/fs/cgroup/memory.max /sys/fs/cgroup/memory/memory.limit_in_bytes 2>/dev/null >>/work/second"
 )
 MOUNTS = [{"name": "work", "mountPath": "/work"}]
+KEY = {"name": "key", "mountPath": "/key"}
 PODS: tuple[Plain, ...] = (
     shell_pod(
         "neighbours",
         f"echo mine >/dev/shm/note; echo hello >/work/x; busybox httpd -p 127.0.0.1:8080 -h /work;"
         f" {UNTIL_STOPPED}",
         container={"volumeMounts": MOUNTS},
-        volumes=[{"name": "work", "emptyDir": {}}],
+        volumes=[
+            {"name": "work", "persistentVolumeClaim": {"claimName": "work"}},
+            {"name": "key", "secret": {"secretName": "key"}},
+        ],
         initContainers=[
+            container("fetch", "cat /key/word >/work/fetched", volumeMounts=[*MOUNTS, KEY]),
             container(
                 "side",
-                f"echo from the sidecar >/work/side; {UNTIL_STOPPED}",
+                f'echo "$(cat /work/fetched) from the sidecar" >/work/side; {UNTIL_STOPPED}',
                 restartPolicy="Always",
                 volumeMounts=MOUNTS,
-            )
+            ),
         ],
     ),
     shell_pod("stranger", UNTIL_STOPPED),
@@ -63,7 +68,7 @@ PODS: tuple[Plain, ...] = (
             container(
                 "first",
                 "echo first says so; cat /key/word >>/work/log; echo >>/work/log; test ! -e /own; touch /own",
-                volumeMounts=[*MOUNTS, {"name": "key", "mountPath": "/key"}],
+                volumeMounts=[*MOUNTS, KEY],
             ),
             container(
                 "second",
@@ -83,20 +88,26 @@ SECRET = {
     "metadata": {"name": "key"},
     "stringData": {"word": "sesame"},
 }
+CLAIM = {
+    "apiVersion": "v1",
+    "kind": "PersistentVolumeClaim",
+    "metadata": {"name": "work"},
+    "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Mi"}}},
+}
 
 
 @pytest.fixture(scope="module")
 def pods(cluster: RealCluster) -> Iterator[RealCluster]:
     """The cluster with every pod Ready."""
-    cluster.apply(SECRET)
+    for each in (SECRET, CLAIM, *PODS):
+        cluster.apply(each)
     names = [f"pod/{pod['metadata']['name']}" for pod in PODS]
-    for pod in PODS:
-        cluster.apply(pod)
     cluster.kubectl("wait", "--for=condition=Ready", *names, "--timeout=60s")
     try:
         yield cluster
     finally:
-        cluster.kubectl("delete", *names, "secret/key", "--ignore-not-found", "--grace-period=1")
+        kept = ("secret/key", "pvc/work")
+        cluster.kubectl("delete", *names, *kept, "--ignore-not-found", "--grace-period=1")
 
 
 def test_containers_of_a_pod_reach_each_other_on_localhost(pods: RealCluster) -> None:
@@ -109,10 +120,11 @@ def test_containers_of_a_pod_reach_each_other_on_localhost(pods: RealCluster) ->
 
 
 def test_containers_and_sidecars_share_volumes_and_network(pods: RealCluster) -> None:
-    """The server serves the files that the sidecar writes to the volume; each reads the other's files."""
+    """The server serves the files that the sidecar writes to the volume, which is a claim; each reads the
+    other's files. The sidecar began after the init container before it in the list."""
     ask = ("wget", "-qO-", "http://localhost:8080/side")
     for name in ("side", "other"):
-        assert pods.kubectl("exec", "neighbours", "-c", name, "--", *ask) == "from the sidecar\n"
+        assert pods.kubectl("exec", "neighbours", "-c", name, "--", *ask) == "sesame from the sidecar\n"
         assert pods.kubectl("exec", "neighbours", "-c", name, "--", "cat", "/work/x") == "hello\n"
 
 

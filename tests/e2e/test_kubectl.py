@@ -55,6 +55,11 @@ def test_explain_shows_fields(cluster: RealCluster) -> None:
     assert "FIELD: restartPolicy <string>" in policies
     assert "Always, OnFailure, Never" in " ".join(policies.split())
     assert 'Possible enum values: - `"Always"` - `"Never"` - `"OnFailure"`' in " ".join(policies.split())
+    phases = " ".join(cluster.kubectl("explain", "pod.status.phase").split())
+    assert "FIELD: phase <string>" in phases
+    names = ("Failed", "Pending", "Running", "Succeeded", "Unknown")
+    assert " ".join(f'- `"{name}"`' for name in names) in phases
+    assert "phase <string>" in cluster.kubectl("explain", "pod.status").replace("\t", " ")
     assert "FIELD: replicas <integer>" in cluster.kubectl("explain", "deployment.spec.replicas")
 
 
@@ -235,9 +240,23 @@ def test_attach_shows_output(cluster: RealCluster) -> None:
 
 
 def test_delete_with_grace_and_by_force(cluster: RealCluster) -> None:
-    cluster.apply(shell_pod("stubborn", "trap '' TERM; while true; do sleep 0.1; done"))
-    cluster.wait_ready("stubborn")
-    cluster.kubectl("delete", "pod", "stubborn", "--grace-period=1")
+    """Without ``--force``, a grace period of 0 is one of a second."""
+    for grace, recorded in (("1", "1"), ("0", "1")):
+        cluster.apply(shell_pod("stubborn", "trap '' TERM; while true; do sleep 0.1; done"))
+        cluster.wait_ready("stubborn")
+        seconds = "-ojsonpath={.metadata.deletionGracePeriodSeconds}{'\\n'}"
+        watch = subprocess.Popen(
+            cluster.kubectl_command("get", "pod", "stubborn", "--watch", seconds),
+            stdout=subprocess.PIPE,
+            bufsize=0,
+        )
+        try:
+            assert read_until(watch, "")
+            cluster.kubectl("delete", "pod", "stubborn", f"--grace-period={grace}", "--timeout=20s")
+            assert read_until(watch, recorded)
+        finally:
+            watch.terminate()
+            watch.communicate()
     cluster.apply(shell_pod("forced", "trap '' TERM; while true; do sleep 0.1; done"))
     cluster.wait_ready("forced")
     done = cluster.try_kubectl("delete", "pod", "forced", "--force", "--grace-period=0")

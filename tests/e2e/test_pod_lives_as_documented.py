@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+import re
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from tests.support import descriptions
 from tests.support.clusters import RealCluster
 from tests.support.images import busybox_archive
 from tests.support.marked_pods import Plain, marked, pod, wait_for
+from tests.support.registry import registry
 from tests.support.waiting import until
 
 pytestmark = [pytest.mark.e2e, pytest.mark.root]
@@ -51,6 +55,8 @@ def pods(marks: Path) -> list[Plain]:
     )
     worded = marked("main", "", image="example.com/tool:1", args=["of", "the", "manifest"])
     del worded["command"]
+    limits = {"resources": {"limits": {"memory": "32Mi"}}}
+    fed = f"[ -e /marks/fed ] || {{ touch /marks/fed; exec tail /dev/zero; }}; {UNTIL_STOPPED}"
     kept = marked("main", f"ls /work; touch /work/mine; {UNTIL_STOPPED}", mounts=work)
     return [
         pod("hooked", marks, hooked),
@@ -58,6 +64,7 @@ def pods(marks: Path) -> list[Plain]:
         aided,
         pod("worded", marks, worded, restartPolicy="Never"),
         pod("again", marks, kept, volumes=[{"name": "work", "emptyDir": {}}]),
+        pod("hungry", marks, marked("main", fed, **limits), marked("modest", UNTIL_STOPPED)),
         pod("brief", marks, marked("main", UNTIL_STOPPED)),
     ]
 
@@ -148,6 +155,45 @@ def test_sidecar_has_hooks_and_probes_and_is_updated_alone(lived: RealCluster, m
     assert (main["restartCount"], main["containerID"]) == (0, before["containerStatuses"][0]["containerID"])
 
 
+def test_container_beyond_its_memory_limit_is_restarted_alone(lived: RealCluster) -> None:
+    wait(lived, "hungry", restarts(1))
+    shown = descriptions.sections(lived.kubectl("describe", "pod", "hungry"))["Containers"]
+    last = shown["main"]["Last State"]
+    assert (last[""], last["Reason"], last["Exit Code"]) == ("Terminated", "OOMKilled", "137")
+    assert (shown["modest"]["Restart Count"], "Last State" in shown["modest"]) == ("0", False)
+
+
+@pytest.mark.skipif(not shutil.which("docker-registry"), reason="needs docker-registry")
+def test_events_show_each_pull_of_an_image(cluster: RealCluster, tmp_path: Path) -> None:
+    """With the policy Always, a restarted container looks for its image again."""
+    archive = busybox_archive(tmp_path / "image", "example.com/pulled:1")
+    with registry(tmp_path / "registry") as running:
+        running.push(f"docker-archive:{archive}", "pulled:1")
+        image = f"{running.address}/pulled:1"
+        main = marked("main", "sleep 0.5; exit 1", image=image, imagePullPolicy="Always")
+        cluster.apply(pod("pulled", tmp_path, main))
+        try:
+            wait(cluster, "pulled", restarts(1))
+            until(lambda: seen(cluster, "pulled", "Started")[1] == 2)
+            assert seen(cluster, "pulled", "Pulling") == (f'Pulling image "{image}"', 2)
+            message, count = seen(cluster, "pulled", "Pulled")
+            took = r"(\d+(\.\d+)?(µs|ms|s))"
+            assert re.fullmatch(
+                f'Successfully pulled image "{image}" in {took} \\({took} including waiting\\).'
+                r" Image size: \d+ bytes\.",
+                message,
+            )
+        finally:
+            cluster.kubectl("delete", "pod", "pulled", "--grace-period=1")
+
+
+def seen(cluster: RealCluster, name: str, reason: str) -> tuple[str, int]:
+    """Return the newest of the pod's events with this reason, and how often all of them occurred."""
+    chosen = f"--field-selector=involvedObject.name={name},reason={reason}"
+    found = cluster.get("events", chosen)["items"]
+    return (found[-1]["message"] if found else ""), sum(each["count"] for each in found)
+
+
 def test_arguments_of_the_pod_replace_those_of_the_image(lived: RealCluster) -> None:
     wait(lived, "worded", "jsonpath={.status.phase}=Succeeded")
     assert lived.kubectl("logs", "worded") == "1 of the manifest\n"
@@ -159,11 +205,16 @@ def test_replacement_of_the_same_name_has_another_uid_and_new_volumes(
     lived.wait_ready("again")
     before = lived.get("pod", "again")
     (manifest,) = (each for each in pods(marks) if each["metadata"]["name"] == "again")
+    uid, node = before["metadata"]["uid"], before["spec"]["nodeName"]
+    volumes = lived.directory / "nodes" / node / "kubelet" / "pods" / uid / "volumes"
+    work = volumes / "kubernetes.io~empty-dir" / "work"
+    assert [path.name for path in work.iterdir()] == ["mine"]
     lived.kubectl("delete", "pod", "again", "--grace-period=1")
     lived.apply(manifest)
     lived.wait_ready("again")
     after = lived.get("pod", "again")
-    assert after["metadata"]["uid"] != before["metadata"]["uid"]
+    assert after["metadata"]["uid"] != uid
+    until(lambda: not work.exists())
     assert lived.kubectl("logs", "again") == "", "the volume is empty when the container starts"
     assert lived.kubectl("exec", "again", "--", "ls", "/work") == "mine\n"
     for name in ("podIP", "podIPs", "hostIP", "startTime", "qosClass"):

@@ -45,8 +45,7 @@ wait
 """
 
 HEALTHZ = """#!/bin/sh
-read -r request
-while read -r line && [ "${#line}" -gt 1 ]; do :; done
+while read -r line && [ "${#line}" -gt 1 ]; do echo "${line%?}"; done >/proc/1/fd/1
 age=$(($(date +%s) - $(cat /tmp/started)))
 if [ "$age" -gt 10 ]; then
     printf 'HTTP/1.0 500 Internal Server Error\\r\\n\\r\\nerror: %s' "$age"
@@ -54,7 +53,8 @@ else
     printf 'HTTP/1.0 200 OK\\r\\n\\r\\nok'
 fi
 """
-"""A server that is healthy for ten seconds, then fails, as the documentation's own does."""
+"""A server that is healthy for ten seconds, then fails, as the documentation's own does. It logs the
+requests."""
 
 PROXY = """#!/bin/sh
 trap 'exit 0' TERM

@@ -13,10 +13,11 @@ from podling.api.meta_v1 import LabelSelector, ObjectMeta
 from podling.api.policy_v1 import Eviction, PodDisruptionBudget, PodDisruptionBudgetSpec
 from podling.cluster.components import run_components
 from podling.controllers.volumes.volume_folders import NoFolders
+from podling.machinery.conditions import find
 from podling.machinery.errors import ApiError
 from podling.machinery.pods import is_ready
 from podling.testing import ControlPlane
-from tests.support.control_loops import add_node, heartbeat, make_ready
+from tests.support.control_loops import add_node, heartbeat, make_ready, pod
 from tests.support.workloads import deployment
 
 NODES = ("node-1", "node-2", "node-3")
@@ -134,3 +135,20 @@ async def test_pods_of_a_failed_node_are_replaced_on_a_healthy_one(administrator
     healthy = [pod.spec.node_name for name, pod in found.items() if name != lost.metadata.name]
     assert len(healthy) == 3
     assert set(healthy) <= {"node-2", "node-3"}
+
+
+async def test_pod_that_fits_nowhere_is_kept_until_it_fits(administrator: Administrator) -> None:
+    """No controller deletes it, however long it waits."""
+    client = administrator.client
+    await administrator.wait()
+    await client.create(pod("patient", node_selector={"disk": "fast"}))
+    await administrator.cluster.advance(hours=3)
+    (waiting,) = await administrator.pods()
+    assert (waiting.spec.node_name, waiting.metadata.deletion_timestamp) == ("", None)
+    scheduled = find(waiting.status.conditions, "PodScheduled")
+    assert scheduled is not None
+    assert (scheduled.status, scheduled.reason) == ("False", "Unschedulable")
+    await client.patch(Node, "node-2", {"metadata": {"labels": {"disk": "fast"}}})
+    await administrator.wait()
+    (placed,) = await administrator.pods()
+    assert (placed.metadata.uid, placed.spec.node_name) == (waiting.metadata.uid, "node-2")
