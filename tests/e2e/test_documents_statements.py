@@ -43,7 +43,7 @@ PODS: tuple[Plain, ...] = (
             {"name": "key", "secret": {"secretName": "key"}},
         ],
         initContainers=[
-            container("fetch", "cat /key/word >/work/fetched", volumeMounts=[*MOUNTS, KEY]),
+            container("fetch", "sleep 0.5; cat /key/word >/work/fetched", volumeMounts=[*MOUNTS, KEY]),
             container(
                 "side",
                 f'echo "$(cat /work/fetched) from the sidecar" >/work/side; {UNTIL_STOPPED}',

@@ -78,7 +78,7 @@ def pods(marks: Path) -> list[Plain]:
         readinessProbe={**shell("[ ! -e /marks/busy ]"), **SOON},
         livenessProbe={**shell("true"), **SOON},
     )
-    serves = pod("serves", marks, serving, terminationGracePeriodSeconds=60)
+    serves = pod("serves", marks, serving, terminationGracePeriodSeconds=600)
     serves["metadata"]["labels"] = {"app": "serves"}
     kept = pod("kept", marks, marked("main", "trap 'exit 3' TERM; sleep 3600 & wait"))
     kept["metadata"]["finalizers"] = [FINALIZER]
@@ -205,7 +205,7 @@ def test_endpoints_follow_readiness_and_deletion_of_a_pod(living: RealCluster, m
     until(lambda: addresses(living) == ([], []))
     shown = descriptions.sections(living.kubectl("describe", "pod", "serves"))
     assert shown["Status"].startswith("Terminating (lasts ")
-    assert shown["Termination Grace Period"] == "60s"
+    assert shown["Termination Grace Period"] == "600s"
     assert ["Ready", "True"] in [line.split() for line in shown["Conditions"]]
     (marks / "end").touch()
     wait(living, "serves", "delete")
