@@ -67,7 +67,8 @@ PODS: tuple[Plain, ...] = (
         initContainers=[
             container(
                 "first",
-                "echo first says so; cat /key/word >>/work/log; echo >>/work/log; test ! -e /own; touch /own",
+                "readlink /proc/self/ns/net >/work/net; echo first says so; cat /key/word >>/work/log;"
+                " echo >>/work/log; test ! -e /own; touch /own",
                 volumeMounts=[*MOUNTS, KEY],
             ),
             container(
@@ -156,7 +157,10 @@ def test_init_containers_have_their_own_user_and_limits(pods: RealCluster) -> No
 
 
 def test_init_containers_prepare_with_what_the_app_cannot_see(pods: RealCluster) -> None:
-    """They have their own files and secrets; the app reads their files in a volume; their logs stay."""
+    """They have their own files and secrets, and the network of the app, which reads their files in a volume;
+    their logs stay."""
+    network = pods.kubectl("exec", "prepared", "--", "cat", "/work/net")
+    assert pods.kubectl("exec", "prepared", "--", "readlink", "/proc/self/ns/net") == network
     assert pods.kubectl("logs", "prepared").splitlines()[0] == "sesame"
     assert pods.try_kubectl("exec", "prepared", "--", "cat", "/key/word").code != 0
     for name in ("first", "second"):

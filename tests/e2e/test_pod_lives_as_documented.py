@@ -176,7 +176,7 @@ def test_events_show_each_pull_of_an_image(cluster: RealCluster, tmp_path: Path)
             wait(cluster, "pulled", restarts(1))
             until(lambda: seen(cluster, "pulled", "Started")[1] == 2)
             assert seen(cluster, "pulled", "Pulling") == (f'Pulling image "{image}"', 2)
-            message, count = seen(cluster, "pulled", "Pulled")
+            message, _ = seen(cluster, "pulled", "Pulled")
             took = r"(\d+(\.\d+)?(µs|ms|s))"
             assert re.fullmatch(
                 f'Successfully pulled image "{image}" in {took} \\({took} including waiting\\).'
