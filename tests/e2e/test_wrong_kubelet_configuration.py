@@ -27,9 +27,13 @@ WRONG: tuple[tuple[str, str], ...] = (
     ),
     ("cpuManagerPolicy: generous", 'cpuManagerPolicy: unknown policy: "generous"'),
     ("systemReserved: {gpu: '1'}", 'systemReserved: cannot reserve "gpu" resource'),
+    (
+        "topologyManagerPolicyOptions: {near: 'true'}",
+        'topologyManagerPolicyOptions: unknown Topology Manager Policy option: "near"',
+    ),
     ("maxPods: [", "error converting YAML to JSON"),
 )
-LATE = ("topologyManagerPolicyOptions: {near: 'true'}", 'unknown Topology Manager Policy option: "near"')
+LATE = ("cpuManagerPolicy: static", "static policy requires systemreserved.cpu + kubereserved.cpu")
 """A configuration that only the kubelet itself finds wrong, when it starts on its machine."""
 
 

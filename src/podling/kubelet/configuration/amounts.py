@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from podling.kubelet.configuration.types import KubeletConfiguration
 from podling.kubelet.node.node_pressure import thresholds
 from podling.kubelet.topology.cpu_rules import parse_options
+from podling.kubelet.topology.policy_options import parse_topology_options
 from podling.machinery.durations import seconds_of
 from podling.machinery.feature_gates import GATES
 from podling.machinery.quantity import ZERO, parse
@@ -81,3 +82,7 @@ def _policies(found: KubeletConfiguration) -> Iterator[str]:
         parse_options(found.cpu_manager_policy_options, gates)
     except ValueError as error:
         yield f"cpuManagerPolicyOptions: {error}"
+    try:
+        parse_topology_options(found.topology_manager_policy_options)
+    except ValueError as error:
+        yield f"topologyManagerPolicyOptions: {error}"

@@ -17,11 +17,6 @@ POLICIES = (NONE, BEST_EFFORT, RESTRICTED, SINGLE_NUMA_NODE)
 CONTAINER_SCOPE, POD_SCOPE = "container", "pod"
 SCOPES = (CONTAINER_SCOPE, POD_SCOPE)
 
-PREFER_CLOSEST = "prefer-closest-numa-nodes"
-MAX_ALLOWABLE = "max-allowable-numa-nodes"
-MAX_NUMA_NODES = 8
-"""The number of NUMA nodes beyond which merging, which tries all combinations, would take too long."""
-
 Mask = frozenset[int]
 
 

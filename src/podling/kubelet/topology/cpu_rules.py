@@ -17,6 +17,7 @@ from podling.kubelet.topology.affinity import SINGLE_NUMA_NODE, Hint, Hints, Mas
 from podling.kubelet.topology.cpu_assignment import NotEnoughCpus, take_distributed, take_packed
 from podling.kubelet.topology.cpu_sets import CpuSet, format_cpus
 from podling.kubelet.topology.machine_topology import MachineTopology
+from podling.kubelet.topology.policy_options import parse_bool
 from podling.machinery.feature_gates import is_enabled
 from podling.machinery.pods import (
     GUARANTEED,
@@ -39,8 +40,6 @@ OPTIONS = {
 
 ALPHA_OPTIONS = frozenset({"align-by-socket"})
 ALPHA_GATE = "CPUManagerPolicyAlphaOptions"
-
-_TRUE, _FALSE = ("1", "t", "T", "TRUE", "true", "True"), ("0", "f", "F", "FALSE", "false", "False")
 
 
 class AllocationError(Exception):
@@ -100,11 +99,7 @@ def parse_options(given: Mapping[str, str], gates: Mapping[str, bool]) -> CpuOpt
             raise ValueError(
                 f'CPU Manager Policy Alpha-level Options not enabled, but option "{name}" provided'
             )
-        if text not in _TRUE + _FALSE:
-            raise ValueError(
-                f'bad value for option "{name}": strconv.ParseBool: parsing "{text}": invalid syntax'
-            )
-        values[OPTIONS[name]] = text in _TRUE
+        values[OPTIONS[name]] = parse_bool(name, text)
     return CpuOptions(**values)
 
 

@@ -12,11 +12,12 @@ from msgspec import Struct
 from podling.kubelet.config import KubeletConfig
 from podling.kubelet.node.allocatable import reservations
 from podling.kubelet.topology import affinity, cpu_rules, memory_rules
-from podling.kubelet.topology.affinity import MAX_ALLOWABLE, MAX_NUMA_NODES, PREFER_CLOSEST, Distances
+from podling.kubelet.topology.affinity import Distances
 from podling.kubelet.topology.cpu_rules import CpuPolicy, new_policy, parse_options
 from podling.kubelet.topology.cpu_sets import parse_cpus
 from podling.kubelet.topology.machine_topology import MachineTopology
 from podling.kubelet.topology.memory_rules import MemoryState, check_reservation, new_state
+from podling.kubelet.topology.policy_options import parse_topology_options
 from podling.machinery.quantity import value
 from podling.machinery.resource_names import is_huge_page
 
@@ -53,8 +54,12 @@ def manager_settings(
         raise ValueError(f'unknown policy: "{policy}"')
     if scope not in affinity.SCOPES:
         raise ValueError(f'unknown scope: "{scope}"')
-    closest = _topology_options(config.topology_manager_policy_options, policy, topology)
-    distances = {number: node.distances for number, node in topology.nodes.items()} if closest else None
+    chosen = parse_topology_options(config.topology_manager_policy_options)
+    if policy != affinity.NONE and len(topology.numa_nodes) > chosen.max_numa_nodes:
+        raise ValueError(f"unsupported on machines with more than {chosen.max_numa_nodes} NUMA Nodes")
+    distances = None
+    if chosen.prefer_closest:
+        distances = {number: node.distances for number, node in topology.nodes.items()}
     reserved = reservations(config, capacity)
     cpu = memory = None
     if config.cpu_manager_policy == cpu_rules.STATIC:
@@ -74,21 +79,3 @@ def manager_settings(
     elif config.memory_manager_policy != memory_rules.NONE:
         raise ValueError(f'unknown policy: "{config.memory_manager_policy}"')
     return Settings(topology, cpu, memory, policy, scope, distances)
-
-
-def _topology_options(options: Mapping[str, str], policy: str, topology: MachineTopology) -> bool:
-    """Return whether near NUMA nodes are preferred. Raises ``ValueError``."""
-    unknown = sorted(set(options) - {PREFER_CLOSEST, MAX_ALLOWABLE})
-    if unknown:
-        raise ValueError(f'unknown Topology Manager Policy option: "{unknown[0]}"')
-    most = options.get(MAX_ALLOWABLE, str(MAX_NUMA_NODES))
-    if not most.isdigit() or int(most) < MAX_NUMA_NODES:
-        raise ValueError(
-            f"the minimum value of max-allowable-numa-nodes should not be less than {MAX_NUMA_NODES}"
-        )
-    if policy != affinity.NONE and len(topology.numa_nodes) > int(most):
-        raise ValueError(f"unsupported on machines with more than {most} NUMA Nodes")
-    closest = options.get(PREFER_CLOSEST, "false")
-    if closest not in ("true", "false"):
-        raise ValueError(f'bad value for option "{PREFER_CLOSEST}": "{closest}"')
-    return closest == "true"

@@ -34,6 +34,7 @@ RIGHT: tuple[dict[str, Any], ...] = (
     {"kubeReserved": {"cpu": "0"}, "reservedMemory": [{"numaNode": 0, "limits": {"memory": "1Gi"}}]},
     {"cpuManagerPolicy": "static", "memoryManagerPolicy": "Static"},
     {"cpuManagerPolicyOptions": {"full-pcpus-only": "true"}},
+    {"topologyManagerPolicyOptions": {"prefer-closest-numa-nodes": "T", "max-allowable-numa-nodes": "12"}},
 )
 
 WRONG: tuple[tuple[dict[str, Any], str], ...] = (
@@ -99,6 +100,25 @@ WRONG: tuple[tuple[dict[str, Any], str], ...] = (
     (
         {"cpuManagerPolicyOptions": {"full-pcpus-only": "perhaps"}},
         'cpuManagerPolicyOptions: bad value for option "full-pcpus-only"',
+    ),
+    (
+        {"topologyManagerPolicyOptions": {"near": "true"}},
+        'topologyManagerPolicyOptions: unknown Topology Manager Policy option: "near"',
+    ),
+    (
+        {"topologyManagerPolicyOptions": {"prefer-closest-numa-nodes": "not a boolean"}},
+        'topologyManagerPolicyOptions: bad value for option "prefer-closest-numa-nodes": strconv.ParseBool: '
+        'parsing "not a boolean": invalid syntax',
+    ),
+    (
+        {"topologyManagerPolicyOptions": {"max-allowable-numa-nodes": "can't parse to int"}},
+        "topologyManagerPolicyOptions: unable to convert policy option to integer "
+        '"max-allowable-numa-nodes": strconv.Atoi: parsing "can\'t parse to int": invalid syntax',
+    ),
+    (
+        {"topologyManagerPolicyOptions": {"max-allowable-numa-nodes": "7"}},
+        'topologyManagerPolicyOptions: the minimum value of "max-allowable-numa-nodes" should not be less '
+        "than 8",
     ),
 )
 

@@ -51,7 +51,7 @@ def test_static_policies_have_their_settings() -> None:
         ({"topology_manager_policy_options": {"x": "1"}}, 'unknown Topology Manager Policy option: "x"'),
         (
             {"topology_manager_policy_options": {"max-allowable-numa-nodes": "4"}},
-            "the minimum value of max-allowable-numa-nodes should not be less than 8",
+            'the minimum value of "max-allowable-numa-nodes" should not be less than 8',
         ),
         ({"memory_manager_policy": "Static"}, "you should specify the system reserved memory"),
         ({"cpu_manager_policy": "static", "kube_reserved": {}}, "to be greater than zero"),
