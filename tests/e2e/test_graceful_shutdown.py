@@ -15,14 +15,17 @@ from tests.support.private_bus import BusLogind, bus_logind, private_bus
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 
-KUBELET = """
-apiVersion: kubelet.config.k8s.io/v1beta1
-kind: KubeletConfiguration
-shutdownGracePeriod: 7s
-shutdownGracePeriodCriticalPods: 4s
+HEAD = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"
+PHASES = "shutdownGracePeriod: 7s\nshutdownGracePeriodCriticalPods: 4s\n"
+PRIORITIES = """shutdownGracePeriodByPodPriority:
+- {priority: 2000000000, shutdownGracePeriodSeconds: 4}
+- {priority: 1000, shutdownGracePeriodSeconds: 2}
+- {priority: 0, shutdownGracePeriodSeconds: 3}
 """
-DEAF = "trap '' TERM; echo running; while :; do sleep 0.2; done"
+NOTES = "trap 'cat notes; echo TERM' TERM; echo running; while :; do sleep 0.2; done"
+"""Shows what its hook noted when it gets TERM, and does not end."""
 POLITE = "trap 'sleep 1; exit 0' TERM; echo running; while :; do sleep 0.1; done"
+HOOK = "echo hook begins >notes; sleep 1; echo hook ends >>notes"
 
 
 def status(cluster: RealCluster, pod: str) -> dict[str, Any]:
@@ -30,14 +33,28 @@ def status(cluster: RealCluster, pod: str) -> dict[str, Any]:
     return found
 
 
-async def shut_down(cluster: RealCluster, logind: BusLogind) -> None:
+def pods(middle: bool) -> list[dict[str, Any]]:
+    """Return pods of increasing priority; the first one does not end by itself within its minute of grace."""
+    deaf = shell_pod(
+        "deaf",
+        NOTES,
+        container={"lifecycle": {"preStop": {"exec": {"command": ["sh", "-c", HOOK]}}}},
+        terminationGracePeriodSeconds=60,
+    )
+    critical = shell_pod("critical", POLITE, priorityClassName="system-node-critical")
+    return [deaf, *([shell_pod("middle", POLITE, priorityClassName="middle")] if middle else []), critical]
+
+
+async def shut_down(cluster: RealCluster, logind: BusLogind, middle: bool) -> None:
     await logind.locked()
-    for pod, script, spec in (
-        ("deaf", DEAF, {"terminationGracePeriodSeconds": 60}),
-        ("critical", POLITE, {"priorityClassName": "system-node-critical"}),
-    ):
-        await asyncio.to_thread(cluster.apply, shell_pod(pod, script, **spec))
-        await asyncio.to_thread(cluster.wait_ready, pod)
+    if middle:
+        priority = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "value": 1000}
+        await asyncio.to_thread(cluster.apply, {**priority, "metadata": {"name": "middle"}})
+    made = pods(middle)
+    names = [pod["metadata"]["name"] for pod in made]
+    await asyncio.to_thread(cluster.apply, {"apiVersion": "v1", "kind": "List", "items": made})
+    for name in names:
+        await asyncio.to_thread(cluster.wait_ready, name)
     loop = asyncio.get_running_loop()
     began = loop.time()
     logind.shut_down()
@@ -45,15 +62,18 @@ async def shut_down(cluster: RealCluster, logind: BusLogind) -> None:
     took = loop.time() - began
     assert took >= 3, "the deaf pod had its three seconds"
 
-    deaf, critical = status(cluster, "deaf"), status(cluster, "critical")
-    for found in (deaf, critical):
+    statuses = [status(cluster, name) for name in names]
+    for found in statuses:
         assert (found["phase"], found["reason"]) == ("Failed", "Terminated")
         assert found["message"] == "Pod was terminated in response to imminent node shutdown."
         (target,) = (each for each in found["conditions"] if each["type"] == "DisruptionTarget")
         assert (target["status"], target["reason"]) == ("True", "TerminationByKubelet")
-    ends = [found["containerStatuses"][0]["state"]["terminated"] for found in (deaf, critical)]
-    assert [end["exitCode"] for end in ends] == [137, 0]
-    assert ends[0]["finishedAt"] <= ends[1]["finishedAt"], "regular pods end first"
+    ends = [found["containerStatuses"][0]["state"]["terminated"] for found in statuses]
+    assert [end["exitCode"] for end in ends] == [137, *(0 for _ in names[1:])]
+    finished = [end["finishedAt"] for end in ends]
+    assert finished == sorted(finished), "pods of low priority end first"
+    said = await asyncio.to_thread(cluster.kubectl, "logs", "deaf")
+    assert said.splitlines() == ["running", "hook begins", "hook ends", "TERM"], "the hook, TERM, then KILL"
 
     (node,) = node_names(1)
     not_ready = "--for=condition=Ready=false"
@@ -73,22 +93,27 @@ async def shut_down(cluster: RealCluster, logind: BusLogind) -> None:
     await asyncio.to_thread(cluster.wait_ready, "later")
 
 
-@pytest.mark.parametrize("runtime", ["process", "oci"])
-def test_pods_end_in_two_phases_before_the_machine(
-    runtime: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("runtime", "periods"), [("oci", PHASES), ("process", PRIORITIES)], ids=["oci", "process"]
+)
+def test_pods_end_in_phases_before_the_machine(
+    runtime: str, periods: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Regular pods have three seconds, critical ones the last four; then the lock is released."""
+    """Each phase has its seconds; within them a pod's hook runs, then it gets TERM, then KILL.
+
+    The lock is released after the last phase.
+    """
     if runtime == "oci" and (reason := missing_for_containers()):
         pytest.skip(reason)
     kubelet = tmp_path / "kubelet.yaml"
-    kubelet.write_text(KUBELET)
+    kubelet.write_text(HEAD + periods)
     cluster = RealCluster(tmp_path / "cluster", runtime, "--port", "0", "--kubelet-config", str(kubelet))
 
     async def story(address: str) -> None:
         async with bus_logind(address, tmp_path / "logind.conf.d", delay_seconds=60) as logind:
             try:
                 await asyncio.to_thread(cluster.up)
-                await shut_down(cluster, logind)
+                await shut_down(cluster, logind, middle=periods == PRIORITIES)
             finally:
                 await asyncio.to_thread(cluster.remove)
 

@@ -2,7 +2,7 @@
 
 Flow: take a lock that delays shutdowns, wait for the login manager's signal. When a shutdown begins, report
 the node as not Ready, refuse new pods, end the groups one after the other, release the lock. When a shutdown
-is cancelled, take the lock again. A lost connection is made anew after a second.
+is cancelled, take the lock again. A lost connection is made anew after a second; the lock is held meanwhile.
 
 Pods that ended stay in the API as Failed until their controllers or the pod collector remove them.
 Upstream: ``pkg/kubelet/nodeshutdown/nodeshutdown_manager_linux.go``.
@@ -64,7 +64,8 @@ class ShutdownManager:
         self._node = node
         self._recorder = recorder
         self._changed = changed
-        self._lock: int | None = None
+        self._unlock: Callable[[], None] | None = None
+        """Releases the lock; None if none is held."""
         self._problem = ""
         self.shutting_down = False
         """True from the beginning of a shutdown until it is cancelled."""
@@ -77,13 +78,16 @@ class ShutdownManager:
     async def run(self) -> None:
         """Watch for shutdowns until cancelled."""
         await self._record.load()
-        while True:
-            try:
-                await self._watch()
-                self._report("the connection to logind has ended")
-            except LogindFailure as error:
-                self._report(str(error))
-            await clock.sleep(RECONNECT_SECONDS)
+        try:
+            while True:
+                try:
+                    await self._watch()
+                    self._report("the connection to logind has ended")
+                except LogindFailure as error:
+                    self._report(str(error))
+                await clock.sleep(RECONNECT_SECONDS)
+        finally:
+            self._release()
 
     def _report(self, problem: str) -> None:
         if problem != self._problem:
@@ -100,7 +104,6 @@ class ShutdownManager:
             async for begins in logind.shutdowns():
                 await self._handle(logind, begins)
         finally:
-            self._release(logind)
             await logind.close()
 
     async def _extend_delay(self, logind: Logind) -> None:
@@ -120,13 +123,13 @@ class ShutdownManager:
 
     async def _acquire(self, logind: Logind) -> None:
         lock = await logind.inhibit()
-        self._release(logind)
-        self._lock = lock
+        self._release()
+        self._unlock = lambda: logind.release(lock)
 
-    def _release(self, logind: Logind) -> None:
-        if self._lock is not None:
-            logind.release(self._lock)
-        self._lock = None
+    def _release(self) -> None:
+        if self._unlock is not None:
+            self._unlock()
+        self._unlock = None
 
     async def _handle(self, logind: Logind, begins: bool) -> None:
         what = "event" if begins else "cancellation"
@@ -141,7 +144,7 @@ class ShutdownManager:
             await self._end_pods()
             await self._record.end()
         finally:
-            self._release(logind)
+            self._release()
 
     async def _end_pods(self) -> None:
         active = [

@@ -84,6 +84,49 @@ async def test_regular_pods_end_before_critical_ones(
         assert await node.exists("slow"), "the pod stays until it is collected"
 
 
+@pytest.mark.parametrize(
+    ("hook", "life", "ends"),
+    [
+        ({"sleep": {"seconds": 5}}, {}, 5),
+        ({"sleep": {"seconds": 5}}, STUBBORN, 20),
+        ({"exec": {"command": ["wait"]}}, {"exec": [{"seconds": 12}]}, 12),
+        ({"exec": {"command": ["false"]}}, {"exec": [{"exitCode": 1}]}, 0),
+        ({"exec": {"command": ["wait"]}}, {"exec": [{"seconds": 1000}]}, 20),
+        ({"exec": {"command": ["wait"]}}, {"exec": [{"seconds": 1000}], **STUBBORN}, 22),
+    ],
+)
+async def test_pre_stop_hook_takes_its_time_from_the_groups_period(
+    cluster: ControlPlane,
+    tmp_path: Path,
+    logind: SimulatedLogind,
+    hook: dict[str, Any],
+    life: dict[str, Any],
+    ends: int,
+) -> None:
+    """TERM comes after the hook, KILL at the end of the group's 20 s, and two seconds after TERM at least.
+
+    The next group does not wait for that: critical pods end from the twentieth second on.
+    """
+    hooked = [{"name": "app", "image": "app:1", "lifecycle": {"preStop": hook}}]
+    async with node_with(cluster, tmp_path, logind) as node:
+        await node.create(pod("web", containers=hooked, script=life, terminationGracePeriodSeconds=60))
+        await node.create(pod("core", priorityClassName=CRITICAL))
+        await node.pass_time(5)
+        began, moment = clock.now(), clock.monotonic()
+        logind.shut_down()
+        await node.pass_time(30)
+        seconds = []
+        for name in ("web", "core"):
+            (status,) = (await node.get(name)).status.container_statuses
+            assert status.state.terminated is not None
+            assert status.state.terminated.finished_at is not None
+            seconds.append((status.state.terminated.finished_at - began).total_seconds())
+            assert (await node.get(name)).status.reason == "Terminated"
+        assert ends - 1 <= seconds[0] <= ends + 1
+        assert min(ends, 20) - 1 <= seconds[1] <= min(ends, 20) + 2
+        assert logind.released_at[-1] - moment <= min(ends, 20) + 3
+
+
 async def test_lock_is_released_as_soon_as_all_pods_have_ended(
     cluster: ControlPlane, tmp_path: Path, logind: SimulatedLogind
 ) -> None:
@@ -170,15 +213,17 @@ async def test_node_without_the_delay_runs_on_and_tries_again(
 async def test_lost_connection_is_made_anew(
     cluster: ControlPlane, tmp_path: Path, logind: SimulatedLogind
 ) -> None:
+    """The lock is held until another one is taken; each connection's end is survived."""
     async with node_with(cluster, tmp_path, logind) as node:
         await node.pass_time(2)
-        logind.is_reachable = False
-        logind.restart()
-        await node.pass_time(5)
-        assert not logind.locks
-        logind.is_reachable = True
-        await node.pass_time(2)
-        assert len(logind.locks) == 1
+        for lock in (1, 2, 3):
+            logind.is_reachable = False
+            logind.restart()
+            await node.pass_time(5)
+            assert logind.locks == {lock}
+            logind.is_reachable = True
+            await node.pass_time(2)
+            assert logind.locks == {lock + 1}
 
 
 async def test_kubelet_without_periods_uses_no_login_manager(
