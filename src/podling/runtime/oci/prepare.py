@@ -23,6 +23,7 @@ from podling.runtime.images.records import ImageContent
 from podling.runtime.oci import linux
 from podling.runtime.oci.capabilities import container_capabilities
 from podling.runtime.oci.host import Host
+from podling.runtime.oci.measuring.cpu_counters import throttle_counters
 from podling.runtime.oci.mounting.sources import Sources
 from podling.runtime.oci.proc_mounts import check_mounts_over_proc
 from podling.runtime.oci.records import ContainerRecord, SandboxRecord
@@ -124,6 +125,7 @@ def _prepare(
         shm=Path("/dev/shm") if sandbox.namespaces.host_ipc else place.shm,
         hostname_file=sources.mapped(_hostname_file(host, sandbox), "hostname"),
         extra_mounts=volumes,
+        cpu_counters=throttle_counters(),
         users=sandbox.namespaces.users,
         kept_options=sources.kept_options((*image_binds(image, host.state), *spec.mounts, *volumes)),
         seccomp=seccomp,

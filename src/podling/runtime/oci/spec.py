@@ -91,6 +91,8 @@ class Inputs(Struct, frozen=True, kw_only=True):
     seccomp: Mapping[str, Any] | None = None
     seccomp_filter: str = ""
     """The profile compiled, for an OCI runtime that takes it so."""
+    cpu_counters: tuple[str, ...] = ()
+    """Paths of the machine that are masked where any are."""
     users: IdRange | None = None
     """The users of a pod with a user namespace."""
     kept_options: Mapping[str, tuple[str, ...]] = {}
@@ -156,7 +158,7 @@ def oci_config(inputs: Inputs) -> dict[str, Any]:
             "cgroupsPath": inputs.cgroup,
             "namespaces": _namespaces(inputs.namespaces, private_cgroup=inputs.unified_cgroups),
             "resources": _resources(inputs),
-            "maskedPaths": [] if security.privileged else list(security.masked_paths),
+            "maskedPaths": _masked_paths(inputs),
             "readonlyPaths": [] if security.privileged else list(security.readonly_paths),
             "rootfsPropagation": _rootfs_propagation(spec.mounts),
         },
@@ -179,6 +181,13 @@ def id_mappings(users: IdRange) -> dict[str, Any]:
     """Return the part of ``linux`` that describes a user namespace."""
     mapping = [{"containerID": 0, "hostID": users.first, "size": users.count}]
     return {"uidMappings": mapping, "gidMappings": mapping}
+
+
+def _masked_paths(inputs: Inputs) -> list[str]:
+    security = inputs.spec.security
+    if security.privileged or not security.masked_paths:
+        return []
+    return [*security.masked_paths, *inputs.cpu_counters]
 
 
 def _process(inputs: Inputs) -> dict[str, Any]:

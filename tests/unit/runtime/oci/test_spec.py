@@ -200,9 +200,12 @@ def test_the_machines_directories_show_through_read_only() -> None:
 
 def test_a_plain_container_is_confined() -> None:
     security = Security(masked_paths=("/proc/kcore",), readonly_paths=("/proc/sys",), read_only_rootfs=True)
-    config = configured(spec(security=security), seccomp={"defaultAction": "x"}, seccomp_filter="AAAA")
+    counters = ("/sys/devices/system/cpu/cpu0/thermal_throttle",)
+    filtered = {"seccomp": {"defaultAction": "x"}, "seccomp_filter": "AAAA"}
+    config = configured(spec(security=security), cpu_counters=counters, **filtered)
     linux = config["linux"]
-    assert (linux["maskedPaths"], linux["readonlyPaths"]) == (["/proc/kcore"], ["/proc/sys"])
+    assert (linux["maskedPaths"], linux["readonlyPaths"]) == (["/proc/kcore", *counters], ["/proc/sys"])
+    assert configured(spec(), cpu_counters=counters)["linux"]["maskedPaths"] == [], "as `procMount` says"
     assert linux["seccomp"] == {"defaultAction": "x"}
     assert config["annotations"] == {"run.oci.seccomp_bpf_data": "AAAA"}
     assert config["root"] == {"path": "/rootfs", "readonly": True}
@@ -214,7 +217,8 @@ def test_a_plain_container_is_confined() -> None:
 def test_a_privileged_container_is_not() -> None:
     security = Security(privileged=True, masked_paths=("/proc/kcore",), readonly_paths=("/proc/sys",))
     device = Device(path="/dev/kvm", kind="c", major=10, minor=232, mode=0o660)
-    config = configured(spec(security=security), seccomp={"defaultAction": "x"}, devices=(device,))
+    masked = {"seccomp": {"defaultAction": "x"}, "cpu_counters": ("/counters",)}
+    config = configured(spec(security=security), devices=(device,), **masked)
     linux = config["linux"]
     assert (linux["maskedPaths"], linux["readonlyPaths"]) == ([], [])
     assert "seccomp" not in linux
