@@ -191,11 +191,15 @@ async def run_detached(
     arguments: Sequence[str], *, hide: bool = False, deadline: float = DEADLINE_SECONDS
 ) -> None:
     """Run a command that leaves a process behind; like ``run``, but its output goes to a file, whose end is
-    not
-    awaited. Raises ``RuntimeFailure`` with the output."""
-    with tempfile.TemporaryFile() as said:
+    not awaited.
+
+    Its input is an empty file: crun would give the node's ``/dev/null`` to the user of the process. Raises
+    ``RuntimeFailure`` with the output.
+    """
+    with tempfile.TemporaryFile() as said, tempfile.TemporaryFile() as nothing:
+        stdin, output = nothing.fileno(), said.fileno()
         process = await in_thread(
-            lambda: spawn(arguments, hide=hide, stdout=said.fileno(), stderr=said.fileno())
+            lambda: spawn(arguments, hide=hide, stdin=stdin, stdout=output, stderr=output)
         )
         try:
             async with asyncio.timeout(deadline):

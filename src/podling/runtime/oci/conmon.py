@@ -47,6 +47,12 @@ class Monitored(Struct, frozen=True, kw_only=True):
     tty: bool = False
     stdin: bool = False
     stdin_once: bool = False
+    ended_input: bool = False
+    """Its input is an ended pipe, not the node's ``/dev/null``, which conmon opens for it otherwise."""
+
+
+WITH_ENDED_INPUT = ("/bin/sh", "-c", 'exec "$0" "$@" <<.\n.')
+"""Runs a program whose input is an empty document: a pipe of its own, which has ended."""
 
 
 def arguments(engine: Engine, container: Monitored, view: int | None) -> list[str]:
@@ -54,6 +60,8 @@ def arguments(engine: Engine, container: Monitored, view: int | None) -> list[st
     runtime = [container.program, f"--root={container.engine_root}"]
     if view is not None:
         runtime = [engine.nsenter, f"--mount=/proc/{os.getpid()}/fd/{view}", *runtime]
+    if container.ended_input:
+        runtime = [*WITH_ENDED_INPUT, *runtime]
     result = [engine.conmon, "--api-version", "1"]
     result += ["--cid", container.id, "--cuuid", container.id, "--name", container.name]
     result += ["--bundle", str(container.bundle), "--container-pidfile", str(container.bundle / "pid")]

@@ -42,7 +42,7 @@ from podling.runtime.oci.rootfs import (
     unmount_everything_under,
     unmount_sources,
 )
-from podling.runtime.oci.stdio import give_stdio, restore_null
+from podling.runtime.oci.stdio import give_stdio
 from podling.runtime.oci.threads import in_thread, wait_for_end
 from podling.runtime.signals import signal_number
 
@@ -147,7 +147,7 @@ class Containers:
             if record.state is not ContainerState.CREATED:
                 raise RuntimeFailure(f"container {container_id} is {record.state.value.lower()}, not created")
             try:
-                record = await self._make(record)
+                record = await self._make(record, with_users=users is not None)
                 self._check_mounts(record)
                 give_stdio(record, users)
                 await self._release(record)
@@ -158,7 +158,7 @@ class Containers:
             await self._drop_sources(record)
         report(self._host, record, ContainerEventType.STARTED)
 
-    async def _make(self, record: ContainerRecord) -> ContainerRecord:
+    async def _make(self, record: ContainerRecord, *, with_users: bool) -> ContainerRecord:
         """Have the OCI runtime create the process, which then waits at its fifo."""
         host = self._host.by_handler(record.engine)
         pid = await conmon.create(
@@ -174,6 +174,7 @@ class Containers:
                 tty=record.tty,
                 stdin=record.stdin,
                 stdin_once=record.stdin_once,
+                ended_input=with_users and not (record.stdin or record.tty),
             ),
         )
         record = self.records.save(replace(record, pid=pid, birth=birth(pid)))
@@ -216,7 +217,6 @@ class Containers:
         if not isinstance(error, conmon.CreateFailure):
             await in_thread(lambda: conmon.kill_all(record.id))
         await in_thread(lambda: sweep_process(self._host, record))
-        await in_thread(restore_null)
         if isinstance(error, asyncio.CancelledError) and not ran:
             self.ends.undone(record)
             return

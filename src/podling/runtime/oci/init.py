@@ -26,7 +26,6 @@ from podling.runtime.oci.host import Host, birth, exiting, open_process
 from podling.runtime.oci.records import SandboxRecord
 from podling.runtime.oci.sandbox import pin
 from podling.runtime.oci.spec import id_mappings
-from podling.runtime.oci.stdio import take_null_back
 from podling.runtime.oci.threads import in_thread, wait_for_end
 from podling.runtime.platform import architecture
 
@@ -137,8 +136,6 @@ async def start_init(host: Host, record: SandboxRecord) -> SandboxRecord:
     command = host.engine_command("create", f"--bundle={bundle}", f"--pid-file={pid_file}", record.id)
     hide = host.engine.hide_unified
     await commands.run_detached(command, hide=hide)
-    if record.namespaces.users is not None:
-        take_null_back()
     pid = int(pid_file.read_text())
     record = replace(record, init_pid=pid, init_birth=birth(pid))
     await commands.run_detached(host.engine_command("start", record.id), hide=hide)

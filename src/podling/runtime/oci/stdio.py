@@ -3,13 +3,10 @@
 The streams are pipes that the node's root made. A process may open its own again (``/dev/stderr``) only if
 they belong to its user, and an OCI runtime inside of the namespace cannot give them away.
 
-A process without input reads ``/dev/null``, the node's own device. crun before 1.24 makes the pod's user its
-owner, who could then close it to every program of the node. So it is taken back before the process runs,
-after a start that failed, and when the runtime starts: an earlier one may have ended in between. For some
-milliseconds other containers of the pod could still change its mode, which is set again. A null device of
-the pod's own would need a file system that allows devices, and conmon opens ``/dev/null`` by its name.
-
-A command in a container never gets the device as its input (``exec``).
+A process without input reads an ended pipe there, too: never the node's ``/dev/null``, which crun before 1.24
+makes its user's, who could then close it to every program of the node. An earlier version of Podling let crun
+do so for some milliseconds of each start. If it was killed then, the device is root's again when the runtime
+starts.
 """
 
 from __future__ import annotations
@@ -37,21 +34,16 @@ def stdio_owner(record: ContainerRecord, users: IdRange | None) -> tuple[int, in
     return users.first + user, users.first + group
 
 
-def take_null_back() -> None:
-    """Make ``/dev/null`` root's again, open to all, if an OCI runtime gave it away. Raises ``OSError``."""
-    found = NULL.stat()
-    if not stat.S_ISCHR(found.st_mode):
-        return
-    if (found.st_uid, found.st_gid) != (0, 0):
-        os.chown(NULL, 0, 0)
-    if stat.S_IMODE(found.st_mode) != NULL_MODE:
-        NULL.chmod(NULL_MODE)
-
-
 def restore_null() -> None:
-    """Do the same where it must not fail: after a failed start, and when the runtime starts."""
+    """Make ``/dev/null`` root's again, open to all, if an OCI runtime gave it away."""
     try:
-        take_null_back()
+        found = NULL.stat()
+        if not stat.S_ISCHR(found.st_mode):
+            return
+        if (found.st_uid, found.st_gid) != (0, 0):
+            os.chown(NULL, 0, 0)
+        if stat.S_IMODE(found.st_mode) != NULL_MODE:
+            NULL.chmod(NULL_MODE)
     except OSError as error:
         logger.warning("%s cannot be made root's again: %s", NULL, error)
 
@@ -64,7 +56,6 @@ def give_stdio(record: ContainerRecord, users: IdRange | None) -> None:
     owner = stdio_owner(record, users)
     if owner is None:
         return
-    take_null_back()
     for number in range(3):
         place = f"/proc/{record.pid}/fd/{number}"
         with suppress(FileNotFoundError):

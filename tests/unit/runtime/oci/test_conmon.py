@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from itertools import pairwise
 from pathlib import Path
 
@@ -52,6 +53,19 @@ def test_conmon_runs_the_engine_in_another_view_of_the_mounts() -> None:
     assert given[0].startswith("--mount=/proc/")
     assert given[0].endswith("/fd/9")
     assert given[1:] == ["/bin/crun", "--root=/e"]
+
+
+def test_engine_can_be_run_with_an_input_that_has_ended() -> None:
+    line = arguments(ENGINE, monitored(ended_input=True), 9)
+    given = [value for flag, value in pairwise(line) if flag in ("--runtime", "--runtime-arg")]
+    program, options, script, *rest = given
+    assert rest[0] == "/bin/nsenter"
+    assert rest[2:] == ["/bin/crun", "--root=/e"]
+    command = [program, options, script, "cat", "/dev/stdin", "-"]
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=True, timeout=10)
+    assert done.stdout == b""
+    link = [program, options, script, "readlink", "/proc/self/fd/0"]
+    assert subprocess.run(link, capture_output=True, check=True, timeout=10).stdout.startswith(b"pipe:")
 
 
 @pytest.mark.parametrize(
