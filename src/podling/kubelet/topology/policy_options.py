@@ -27,7 +27,7 @@ def parse_bool(name: str, text: str) -> bool:
 
 
 class TopologyOptions(Struct, frozen=True):
-    """Whether NUMA nodes near each other are preferred, and with how many nodes a policy may be used."""
+    """The preference for NUMA nodes near each other, and the number of nodes beyond which no policy works."""
 
     prefer_closest: bool = False
     max_numa_nodes: int = MAX_NUMA_NODES
