@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import pytest
 from msgspec.structs import replace
 
+from podling.kubelet.containers.security import DEFAULT_MASKED_PATHS
 from podling.runtime.base import IdRange, LinuxResources, NamespaceOptions
 from podling.runtime.oci import detect
 from tests.e2e.conftest import missing_for_containers
@@ -156,7 +157,8 @@ def test_container_sees_neither_processes_nor_files_of_the_node(
     secret.write_text("secret")
     processes = run(boxes, kind, "ls /proc | grep -c '^[0-9]'; cat /proc/[0-9]*/cmdline | tr '\\0' ' '")
     count, _, commands = processes.partition("\n")
-    assert int(count) < 12
+    assert 2 < int(count) < 12
+    assert "sleep 3600" in commands, "its own process"
     assert "pytest" not in commands
     assert "conmon" not in commands
     assert "No such file" in run(boxes, kind, f"ls {secret} /proc/1/root{secret} || true")
@@ -193,6 +195,15 @@ def test_settings_of_the_kernel_cannot_be_written(boxes: RealCluster, kind: Kind
         "mount -o remount,rw /proc/sys && echo done || true; umount /proc/sys && echo done || true",
     )
     assert "done" not in said
+
+
+def test_masked_files_of_the_kernel_are_empty(boxes: RealCluster, kind: Kind) -> None:
+    """The node has content there; the container reads none of it."""
+    shown = [path for path in DEFAULT_MASKED_PATHS if os.path.exists(path)]
+    files = [path for path in shown if os.path.isfile(path) and path != "/proc/kcore"]
+    assert any(Path(path).read_bytes() for path in files)
+    look = "; ".join(f"if [ -d {path} ]; then ls -A {path}; else head -c9 {path}; fi" for path in shown)
+    assert run(boxes, kind, f"{look}; echo nothing") == "nothing\n"
 
 
 def test_volumes_of_other_pods_are_out_of_reach(boxes: RealCluster, kind: Kind) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from podling.api.core_v1 import Pod
+from podling.api.core_v1 import Node, Pod
 from podling.kubelet.config import KubeletConfig
 from podling.kubelet.node.machine import primary_address
 from tests.support import oci_node
@@ -83,7 +83,10 @@ def test_lease_of_the_node_is_renewed(cluster: RealCluster) -> None:
 
 @pytest.mark.slow
 async def test_pods_are_evicted_in_the_order_of_what_they_exceed(tmp_path: Path) -> None:
-    """BestEffort before Burstable above its request, before those below; one that is critical never."""
+    """BestEffort before Burstable above its request, before those below; one that is critical never.
+
+    The node shows its condition, and rejects a new BestEffort pod.
+    """
     calm = KubeletConfig(eviction_hard={})
     async with real_node(tmp_path, calm) as node:
         await node.run("lowest", taking(40))
@@ -106,6 +109,12 @@ async def test_pods_are_evicted_in_the_order_of_what_they_exceed(tmp_path: Path)
         assert "Container main was using " in lowest.message
         (target,) = (each for each in lowest.conditions if each.type == "DisruptionTarget")
         assert (target.status, target.reason) == ("True", "TerminationByKubelet")
+        late = (await node.run("late", taking(1))).status
+        assert (late.phase, late.reason) == ("Failed", "Evicted")
+        assert late.message == "Pod was rejected: The node had condition: [MemoryPressure]. "
+        (found,) = (await node.client.list(Node)).items
+        (pressure,) = (each for each in found.status.conditions if each.type == "MemoryPressure")
+        assert (pressure.status, pressure.reason) == ("True", "KubeletHasInsufficientMemory")
 
 
 def taking(mebibytes: int, resources: dict[str, Any] | None = None) -> dict[str, Any]:

@@ -243,6 +243,12 @@ REFUSED: list[tuple[str, Plain, str, str]] = [
         "OutOfcpu",
         "Node didn't have enough resource: cpu, requested: 10000000",
     ),
+    (
+        "unsafe",
+        {"securityContext": {"sysctls": [{"name": "kernel.msgmax", "value": "65536"}]}},
+        "SysctlForbidden",
+        'forbidden sysctl: "kernel.msgmax" not allowlisted',
+    ),
 ]
 
 

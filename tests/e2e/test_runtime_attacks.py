@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from podling.runtime.base import Mount, RuntimeFailure, Sandbox, Security
+from podling.runtime.base import ContainerState, Mount, RuntimeFailure, Sandbox, Security
 from podling.runtime.oci import detect
 from tests.support import oci_node
 from tests.support.images import Tree, busybox_tree, configuration, docker_archive
@@ -60,6 +60,11 @@ async def said(here: Node, sandbox: Sandbox, *command: str, **wish: object) -> s
     return said_in(await here.ended(container))
 
 
+async def can_run(here: Node, sandbox: Sandbox, **wish: object) -> bool:
+    """Return whether a harmless container runs beside what may have been refused."""
+    return await said(here, sandbox, "echo", "runs", name="control", **wish) == "runs"
+
+
 @pytest.mark.parametrize("told", ["by the image", "by the pod"])
 async def test_working_directory_is_no_descriptor_of_the_runtime(
     here: Node, tmp_path: Path, told: str
@@ -76,6 +81,8 @@ async def test_working_directory_is_no_descriptor_of_the_runtime(
         else:
             text = await said(here, sandbox, "sh", "-c", LOOK, name=f"c{number}", working_dir=directory)
         assert not node & set(text.split()), (number, text)
+    text = await said(here, sandbox, "sh", "-c", LOOK, name="control", working_dir="/")
+    assert {"bin", "proc"} <= set(text.split()), "the same script shows what it sees"
 
 
 async def test_exec_follows_no_working_directory_out_of_the_container(here: Node) -> None:
@@ -92,6 +99,8 @@ async def test_exec_follows_no_working_directory_out_of_the_container(here: Node
         except RuntimeFailure:
             continue
         assert not node & set(text.split()), text
+    (status,) = await here.runtime.list_containers()
+    assert status.state is ContainerState.RUNNING
 
 
 async def test_the_runtimes_program_cannot_be_overwritten(here: Node) -> None:
@@ -130,6 +139,7 @@ async def test_volumes_of_an_image_cover_no_system_directory(here: Node, tmp_pat
     text = await said(here, sandbox, "sh", "-c", script, image=image.id, security=security)
     assert "covered" not in text
     assert "fake" not in text
+    assert await can_run(here, sandbox, security=security)
 
 
 @pytest.mark.parametrize("target", ["/proc", "/proc/sys", "../proc", "/proc/self/attr"])
@@ -144,10 +154,12 @@ async def test_links_in_a_volume_lead_no_mount_over_proc(here: Node, tmp_path: P
         Mount(container_path="/v/way", host_path=str(second)),
     )
     script = "exec 2>&1; ls -d /proc/fake /proc/sys/fake; [ -e /proc/self/status ] && echo works"
-    text = await said(here, await here.pod(), "sh", "-c", script, mounts=mounts)
+    sandbox = await here.pod()
+    text = await said(here, sandbox, "sh", "-c", script, mounts=mounts)
     lines = text.splitlines()
     assert not {"/proc/fake", "/proc/sys/fake"} & set(lines)
     assert lines == [] or lines[-1] == "works"
+    assert await can_run(here, sandbox, mounts=mounts[:1])
 
 
 @pytest.mark.parametrize("name", ["proc", "dev", "sys"])
@@ -164,6 +176,7 @@ async def test_system_directories_that_are_links_lead_nowhere(
     assert os.listdir(outside) == ["node-secret"]
     mounts = await asyncio.to_thread(Path("/proc/self/mountinfo").read_text)
     assert str(outside) not in mounts
+    assert await can_run(here, sandbox)
 
 
 @pytest.mark.parametrize("path", ["etc", "etc/passwd", "etc/group", "etc/hostname", "w", "data", "etc/hosts"])
@@ -191,3 +204,4 @@ async def test_links_of_an_image_are_followed_inside_of_it(
     assert "node-secret" not in text
     assert os.listdir(outside) == ["node-secret"]
     assert (outside / "node-secret").read_text() == "x"
+    assert await can_run(here, sandbox, working_dir="/w")
