@@ -158,7 +158,7 @@ class Containers:
             await self._drop_sources(record)
         report(self._host, record, ContainerEventType.STARTED)
 
-    async def _make(self, record: ContainerRecord, *, with_users: bool) -> ContainerRecord:
+    async def _make(self, record: ContainerRecord, *, with_users: bool = False) -> ContainerRecord:
         """Have the OCI runtime create the process, which then waits at its fifo."""
         host = self._host.by_handler(record.engine)
         pid = await conmon.create(
