@@ -211,6 +211,12 @@ def test_ranking_is_a_total_order(signal: str, uses: list[PodUse], data: st.Data
         assert rank([second, first], signal) == (first, second)
 
 
+@pytest.mark.parametrize("signal", [MEMORY, DISK, PIDS])
+def test_names_decide_among_pods_that_are_equal_otherwise(signal: str) -> None:
+    first, second = use("a", 100, "100Mi", 0), use("b", 100, "100Mi", 0)
+    assert rank([second, first], signal) == rank([first, second], signal) == (first, second)
+
+
 def standing(of: PodUse, signal: str) -> tuple[object, ...]:
     """Return the facts by which the documents rank a pod: above its request, priority, excess."""
     priority = of.pod.spec.priority or 0
