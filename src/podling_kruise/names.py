@@ -56,6 +56,9 @@ LAUNCH_BARRIER = "KRUISE_CONTAINER_BARRIER"
 PREDOWNLOAD_PARALLELISM = "apps.kruise.io/image-predownload-parallelism"
 PREDOWNLOAD_TIMEOUT = "apps.kruise.io/image-predownload-timeout-seconds"
 PREDOWNLOAD_MIN_UPDATED = "apps.kruise.io/image-predownload-min-updated-ready-pods"
+PREDOWNLOAD_CREATED = "apps.kruise.io/pre-predownload-created"
+PREDOWNLOAD_IGNORED = "apps.kruise.io/image-predownload-ignored"
+"""Labels of revisions: whether the downloads of their images were begun, or are left out."""
 
 IN_PLACE_VERTICAL_SCALING = "InPlaceWorkloadVerticalScaling"
 ENV_FROM_METADATA = "InPlaceUpdateEnvFromMetadata"
@@ -71,6 +74,8 @@ AUTO_RESIZE_CLAIMS = "StatefulSetAutoResizePVCGate"
 BUDGET_DELETE_GATE = "PodUnavailableBudgetDeleteGate"
 BUDGET_UPDATE_GATE = "PodUnavailableBudgetUpdateGate"
 CRD_CASCADING = "DeletionProtectionForCRDCascadingGate"
+PREDOWNLOAD_GATE = "PreDownloadImageForInPlaceUpdate"
+DAEMON_PREDOWNLOAD_GATE = "PreDownloadImageForDaemonSetUpdate"
 
 FEATURE_GATES: Mapping[str, bool] = {
     SHORT_HASH: False,
@@ -87,6 +92,8 @@ FEATURE_GATES: Mapping[str, bool] = {
     METADATA_PATCHES_ALLOWED: False,
     SORTED_SIDECARS: False,
     POD_READINESS_GATE: False,
+    PREDOWNLOAD_GATE: False,
+    DAEMON_PREDOWNLOAD_GATE: False,
 }
 """OpenKruise's feature gates that are honoured.
 

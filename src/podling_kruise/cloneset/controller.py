@@ -26,6 +26,7 @@ from podling.controllers.pod_state import is_active, seconds_to_next_available
 from podling.controllers.workloads.revisions import HASH, RevisionKeeper, by_number, surplus, template_of
 from podling.machinery.errors import is_conflict, unless_gone
 from podling.machinery.selectors import LabelSelector, readable_selector
+from podling_kruise.cloneset.download_rules import download
 from podling_kruise.cloneset.pods import sorted_claims
 from podling_kruise.cloneset.scaling import Revisions, Scaling
 from podling_kruise.cloneset.status_rules import (
@@ -39,6 +40,8 @@ from podling_kruise.cloneset.status_rules import (
 from podling_kruise.cloneset.types import CloneSet, CloneSetCondition, CloneSetStatus
 from podling_kruise.cloneset.updating import Outcome, Updating
 from podling_kruise.lifecycle import is_of_revision
+from podling_kruise.names import PREDOWNLOAD_GATE
+from podling_kruise.predownload.downloads import Downloads
 
 
 class CloneSetController(Controller):
@@ -68,6 +71,8 @@ class CloneSetController(Controller):
         self._recorder = recorder
         self._scaling = Scaling(context.client, recorder, self._pods, nodes, gates)
         self._updating = Updating(context.client, recorder, self._pods, gates)
+        is_on = gates[PREDOWNLOAD_GATE]
+        self._gates, self._downloads = gates, Downloads(context, recorder, self._revisions, is_on=is_on)
 
     async def reconcile(self, key: Key) -> RequeueAfter | AwaitChange:
         owner = self._owners.get(key)
@@ -113,6 +118,12 @@ class CloneSetController(Controller):
         """Scale, or else update. Return the condition of a failure, and what came of it."""
         if owner.metadata.deletion_timestamp is not None:
             return "", Outcome()
+        await self._downloads.sync(
+            owner,
+            update,
+            lambda: download(owner, current, update, self._gates),
+            is_over=current.metadata.name == update.metadata.name,
+        )
         known = Revisions(
             current.metadata.name or "",
             update.metadata.name or "",

@@ -25,6 +25,7 @@ from podling.controllers.pod_state import seconds_to_next_available
 from podling.controllers.refusals import is_namespace_terminating
 from podling.controllers.workloads.daemonset_rules import by_node, counts_of, plan, surplus_revisions
 from podling.controllers.workloads.revisions import REVISION_LABEL, RevisionKeeper
+from podling_kruise.daemonset.download_rules import download, is_over
 from podling_kruise.daemonset.status_rules import status_of
 from podling_kruise.daemonset.types import DaemonSet
 from podling_kruise.daemonset.update_plan import (
@@ -35,6 +36,8 @@ from podling_kruise.daemonset.update_plan import (
     next_update,
 )
 from podling_kruise.daemonset.updating import AdvancedDaemonPods
+from podling_kruise.names import DAEMON_PREDOWNLOAD_GATE
+from podling_kruise.predownload.downloads import Downloads
 
 
 class AdvancedDaemonSetController(Controller):
@@ -59,6 +62,8 @@ class AdvancedDaemonSetController(Controller):
         self._keeper = RevisionKeeper(context.client, self._revisions, REVISION_LABEL)
         recorder = context.recorder("daemonset-controller")
         self._writes = AdvancedDaemonPods(context.client, recorder, self._pods, gates)
+        is_on = gates[DAEMON_PREDOWNLOAD_GATE]
+        self._downloads = Downloads(context, recorder, self._revisions, is_on=is_on)
 
     def _wake_all(self, node: Node) -> None:
         for owner in self._sets.values():
@@ -111,6 +116,10 @@ class AdvancedDaemonSetController(Controller):
         """Bring the pods nearer to what is wanted. Return the time after which to look again."""
         nodes, present = self._nodes.values(), by_node(pods)
         digest = target.metadata.labels.get(REVISION_LABEL, "")
+        old = [each for each in claimed if each.metadata.name != target.metadata.name]
+        await self._downloads.sync(
+            owner, target, lambda: download(owner, old, target), is_over=is_over(owner, digest)
+        )
         burst = burst_of(owner, len(desired_nodes(owner, nodes)))
         found = plan(owner, nodes, present, digest, now, is_leaving)
         wait = self._writes.take_out_ended(owner, found)

@@ -26,6 +26,9 @@ from podling.controllers.workloads.replacement_rate import ReplacementRate
 from podling.controllers.workloads.revisions import HASH, RevisionKeeper, by_number, surplus
 from podling.controllers.workloads.statefulset_plan import membership
 from podling.controllers.workloads.statefulset_rules import is_member, revision_of
+from podling_kruise.names import PREDOWNLOAD_GATE
+from podling_kruise.predownload.downloads import Downloads
+from podling_kruise.statefulset.download_rules import download
 from podling_kruise.statefulset.status_rules import status_of, with_conditions
 from podling_kruise.statefulset.types import StatefulSet
 from podling_kruise.statefulset.update_plan import AdvancedView, scale_limit
@@ -53,6 +56,8 @@ class AdvancedStatefulSetController(Controller):
         self._revisions = Children(context.client, self._sets, revisions, self.queue, child_selector)
         self._keeper = RevisionKeeper(context.client, self._revisions, HASH)
         self._replacements = ReplacementRate()
+        is_on = gates[PREDOWNLOAD_GATE]
+        self._downloads = Downloads(context, self._recorder, self._revisions, is_on=is_on)
         self._claims = informers.informer(PersistentVolumeClaim)
         self._claims.add_indexer(BY_NAMESPACE, namespace_index)
         self._claims.add_handler(on_update=self._claim_changed, on_delete=self._claim_gone)
@@ -115,6 +120,12 @@ class AdvancedStatefulSetController(Controller):
         self, view: AdvancedView, revisions: Sequence[ControllerRevision], writes: AdvancedPods
     ) -> float | None:
         """Bring the pods nearer to what is wanted. Return the time after which to look again."""
+        await self._downloads.sync(
+            view.stateful,
+            view.update,
+            lambda: download(view.stateful, view.current, view.update, self._gates),
+            is_over=view.current.metadata.name == view.update.metadata.name,
+        )
         looked = await writes.refresh(view, revisions)
         steps, settled = membership(view, view.revision_for, scale_limit(view.stateful.spec))
         failure = await writes.carry_out(view, steps)
