@@ -32,6 +32,7 @@ from podling_kruise.cloneset.types import (
     CloneSet,
 )
 from podling_kruise.names import GROUP
+from podling_kruise.policies import as_rolling
 from podling_kruise.template_admission import TemplateAdmission
 
 REVISIONS = 10
@@ -91,7 +92,7 @@ def _flat_strategy(spec: Mapping[str, Any]) -> dict[str, Any]:
 
 def _strategy(spec: Mapping[str, Any]) -> dict[str, Any]:
     """Return the strategy of ``v1beta1`` with its defaults."""
-    given = spec.get("updateStrategy") or {}
+    given = as_rolling(spec.get("updateStrategy") or {}, "podUpdatePolicy", {})
     made = {"type": ROLLING_UPDATE, **given}
     if made["type"] == ROLLING_UPDATE:
         rolling = {"podUpdatePolicy": RECREATE, **_numbers(), **(given.get("rollingUpdate") or {})}

@@ -13,7 +13,7 @@ from podling.machinery.fields import FieldError, Path
 from podling_kruise.selector_overlap import selectors_overlap
 from podling_kruise.sidecarset.annotations import BASE
 from podling_kruise.sidecarset.metadata_validation import PATCHES
-from podling_kruise.sidecarset.types import NOT_UPDATE, OVERWRITE, RETAIN, SidecarSet, SidecarSetSpec
+from podling_kruise.sidecarset.types import OVERWRITE, RETAIN, SidecarSet, SidecarSetSpec
 from podling_kruise.template_validation import SPEC
 
 Errors = list[FieldError]
@@ -30,7 +30,7 @@ def canary_errors(new: SidecarSet, old: SidecarSet | None, base: SidecarSet | No
     if base is None:
         text = f'fetch base sidecarSet[{name}] failed: SidecarSet.apps.kruise.io "{name}" not found'
         found.append(fields.invalid(where, shown, text))
-    if new.spec.update_strategy.type != NOT_UPDATE:
+    if not new.spec.update_strategy.leaves_pods:
         text = "RollingUpdate is not supported for canary sidecarSet"
         found.append(fields.invalid(where, shown, text))
     return found

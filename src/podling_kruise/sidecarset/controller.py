@@ -30,7 +30,7 @@ from podling_kruise.sidecarset.history import History
 from podling_kruise.sidecarset.pod_state import can_reset, is_managed
 from podling_kruise.sidecarset.pod_update import upgradable_condition, with_empty_images, with_new_images
 from podling_kruise.sidecarset.revision_data import surplus
-from podling_kruise.sidecarset.types import NOT_UPDATE, SidecarSet
+from podling_kruise.sidecarset.types import SidecarSet
 from podling_kruise.sidecarset.update_plan import counted, next_pods
 
 BY_SET = "sidecarset"
@@ -87,7 +87,7 @@ class SidecarSetController(Controller):
         if status != owner.status:
             owner = await self.write_status(structs.replace(owner, status=status))
         strategy = owner.spec.update_strategy
-        if not self._is_settled(key.name) or strategy.type == NOT_UPDATE or strategy.paused:
+        if not self._is_settled(key.name) or strategy.leaves_pods or strategy.paused:
             return AwaitChange()
         if any(each.is_hot for each in owner.spec.containers):
             resettable = [pod for pod in pods if can_reset(owner, pod)]

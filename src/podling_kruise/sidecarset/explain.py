@@ -21,7 +21,7 @@ from podling_kruise.sidecarset.pod_state import (
     is_managed,
     is_updated,
 )
-from podling_kruise.sidecarset.types import NOT_UPDATE, SidecarSet
+from podling_kruise.sidecarset.types import SidecarSet
 from podling_kruise.sidecarset.update_plan import next_pods
 
 STRATEGY = "spec.updateStrategy"
@@ -122,9 +122,9 @@ def _held_back(facts: Facts) -> Explanation | None:
     strategy = owner.spec.update_strategy
     if not old:
         return None
-    if strategy.type == NOT_UPDATE:
-        field = Source(kind="spec", name=f"{STRATEGY}.type", detail=NOT_UPDATE)
-        return well(NOT_UPDATE, f"{facts.name} leaves living pods as they are: {facts.counts}.", field)
+    if strategy.leaves_pods:
+        field = Source(kind="spec", name=f"{STRATEGY}.type", detail=strategy.type)
+        return well(strategy.type, f"{facts.name} leaves living pods as they are: {facts.counts}.", field)
     if strategy.paused:
         field = Source(kind="spec", name=f"{STRATEGY}.paused", detail="true")
         text = f"{facts.name} is paused: {facts.counts}."

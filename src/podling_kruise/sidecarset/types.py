@@ -12,6 +12,7 @@ from podling.api.meta_v1 import LabelSelector
 from podling.client.typed_kinds import TypedObject, defined_resource
 from podling.machinery.encoding.custom import CustomResource
 from podling_kruise.common_types import PriorityStrategy, ScatterTerm
+from podling_kruise.policies import RECREATE
 from podling_kruise.sidecarset.definition import definition
 
 COLD, HOT = "ColdUpgrade", "HotUpgrade"
@@ -19,6 +20,8 @@ BEFORE, AFTER = "BeforeAppContainer", "AfterAppContainer"
 ENABLED, DISABLED = "enabled", "disabled"
 MODE_SUM, MODE_MAX = "sum", "max"
 ROLLING_UPDATE, NOT_UPDATE = "RollingUpdate", "NotUpdate"
+STANDING_TYPES = (NOT_UPDATE, RECREATE)
+"""Types of strategies that leave living pods as they are."""
 ALWAYS, PARTIAL = "Always", "Partial"
 RETAIN, OVERWRITE, MERGE_JSON = "Retain", "Overwrite", "MergePatchJson"
 
@@ -106,6 +109,11 @@ class UpdateStrategy(Struct, frozen=True, kw_only=True, omit_defaults=True, rena
     max_unavailable: int | str | None = None
     priority_strategy: PriorityStrategy | None = None
     scatter_strategy: tuple[ScatterTerm, ...] = ()
+
+    @property
+    def leaves_pods(self) -> bool:
+        """Living pods keep their sidecars."""
+        return self.type in STANDING_TYPES
 
 
 class PatchPodMetadata(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):

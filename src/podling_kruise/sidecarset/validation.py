@@ -14,23 +14,37 @@ from podling.machinery.fields import FieldError, Path
 from podling.machinery.pods import is_sidecar
 from podling.machinery.selectors import SelectorError, from_label_selector
 from podling_kruise.object_names import name_errors
-from podling_kruise.sidecarset.container_validation import container_errors, init_container_errors
+from podling_kruise.policies import IN_PLACE, ONLY
+from podling_kruise.sidecarset.container_validation import (
+    container_errors,
+    init_container_errors,
+    pod_spec_of,
+)
 from podling_kruise.sidecarset.metadata_validation import patch_errors
+from podling_kruise.sidecarset.revision_data import hash_without_image
 from podling_kruise.sidecarset.types import (
     ALWAYS,
     NOT_UPDATE,
     PARTIAL,
     ROLLING_UPDATE,
+    STANDING_TYPES,
     SidecarContainer,
     SidecarSet,
     SidecarSetSpec,
     UpdateStrategy,
 )
-from podling_kruise.template_validation import SPEC, priority_error, scatter_error
+from podling_kruise.template_validation import (
+    SPEC,
+    change_beyond_images,
+    priority_error,
+    scatter_error,
+)
 
 Errors = list[FieldError]
 
 STRATEGY = SPEC.child("updateStrategy")
+ROLLING = (ROLLING_UPDATE, *IN_PLACE)
+"""Types of strategies that update living pods: policies of other workloads are types here, as articles have it."""
 
 
 def set_errors(new: SidecarSet, old: SidecarSet | None) -> Errors:
@@ -38,12 +52,13 @@ def set_errors(new: SidecarSet, old: SidecarSet | None) -> Errors:
     found = name_errors(new.metadata.name or "", "sidecarset") + _spec_errors(new.spec)
     if old is not None:
         found += _change_errors(new.spec.containers, old.spec.containers)
+        found += _in_place_errors(new.spec, old.spec)
     return found
 
 
 def _spec_errors(spec: SidecarSetSpec) -> Errors:
     found: Errors = []
-    if spec.update_strategy.type == ROLLING_UPDATE and any(is_sidecar(each) for each in spec.init_containers):
+    if spec.update_strategy.type in ROLLING and any(is_sidecar(each) for each in spec.init_containers):
         text = "The initContainer in-place upgrade is not currently supported."
         found.append(fields.required(STRATEGY, text))
     if spec.selector is None:
@@ -88,10 +103,10 @@ def _injection_errors(spec: SidecarSetSpec) -> Errors:
 
 
 def _strategy_errors(strategy: UpdateStrategy) -> Errors:
-    if strategy.type not in ("", ROLLING_UPDATE, NOT_UPDATE):
+    if strategy.type not in ("", *ROLLING, *STANDING_TYPES):
         text = f"must be '{ROLLING_UPDATE}' or '{NOT_UPDATE}'"
         return [fields.invalid(STRATEGY.child("type"), strategy.type, text)]
-    if strategy.type != ROLLING_UPDATE:
+    if strategy.type not in ROLLING:
         return []
     found: Errors = []
     if strategy.selector is not None:
@@ -134,3 +149,14 @@ def _change_errors(new: Sequence[SidecarContainer], old: Sequence[SidecarContain
             text = f"container {each.name} upgradeType is immutable"
             found.append(fields.invalid(where.child("upgradeStrategy", "upgradeType"), each.name, text))
     return found
+
+
+def _in_place_errors(new: SidecarSetSpec, old: SidecarSetSpec) -> Errors:
+    """Return an error for a change that no living pod can follow, where the strategy allows no other."""
+    if new.update_strategy.type != ONLY:
+        return []
+    text = f"only allowed to update images in spec for {ONLY}"
+    change = change_beyond_images(pod_spec_of(old), pod_spec_of(new))
+    if change is not None:
+        return [fields.forbidden(SPEC, f"{text}, but found {change.name} {change.path}")]
+    return [fields.forbidden(SPEC, text)] if hash_without_image(new) != hash_without_image(old) else []

@@ -54,6 +54,14 @@ async def test_types_of_the_older_version_are_policies_of_the_newer(kruise: Krui
     assert older.content["spec"]["updateStrategy"]["type"] == kind
 
 
+@pytest.mark.parametrize("kind", ["InPlaceIfPossible", "InPlaceOnly", "ReCreate"])
+async def test_policy_may_be_the_type_of_the_newer_version(kruise: Kruise, kind: str) -> None:
+    await kruise.create(manifest("v1beta1", updateStrategy={"type": kind}))
+    strategy = (await kruise.get()).spec.update_strategy
+    assert strategy.rolling_update is not None
+    assert (strategy.type, strategy.rolling_update.pod_update_policy) == ("RollingUpdate", kind)
+
+
 @pytest.mark.parametrize(
     ("spec", "causes"),
     [
@@ -174,7 +182,10 @@ async def test_unknown_field_of_a_template_is_a_strict_decoding_error(kruise: Kr
     ]
 
 
-@pytest.mark.parametrize("plain", [manifest(updateStrategy=ONLY), beta("InPlaceOnly")])
+@pytest.mark.parametrize(
+    "plain",
+    [manifest(updateStrategy=ONLY), manifest("v1beta1", updateStrategy=ONLY), beta("InPlaceOnly")],
+)
 async def test_in_place_only_refuses_all_changes_but_images(kruise: Kruise, plain: dict[str, Any]) -> None:
     await kruise.create(plain)
     await kruise.change("web:2")

@@ -157,6 +157,44 @@ async def test_containers_cannot_be_added_or_updated_in_another_way(kruise: Krui
         await change_set(kruise, containers=[named("agent", upgradeStrategy=hot)])
 
 
+@pytest.mark.parametrize("version", ["v1alpha1", "v1beta1"])
+@pytest.mark.parametrize("kind", ["InPlaceIfPossible", "InPlaceOnly", "ReCreate"])
+async def test_policy_may_be_the_type_of_the_strategy(kruise: Kruise, version: str, kind: str) -> None:
+    await create(kruise, sidecar_set(version=version, updateStrategy={"type": kind}))
+    assert (await get_set(kruise)).spec.update_strategy.type == kind
+
+
+async def test_misspelled_strategy_is_a_strict_decoding_error(kruise: Kruise) -> None:
+    with pytest.raises(ApiError, match=r'strict decoding error: unknown field "spec\.updateStragegy"'):
+        await create(kruise, sidecar_set(updateStragegy={"type": "InPlaceOnly"}))
+
+
+@pytest.mark.parametrize(
+    ("change", "found"),
+    [
+        (
+            {"containers": [named("agent", image="agent:2", env=[{"name": "A", "value": "b"}])]},
+            ", but found add /containers/0/env",
+        ),
+        (
+            {"containers": [named("agent", image="agent:2")], "volumes": [{"name": "v", "emptyDir": {}}]},
+            ", but found add /volumes",
+        ),
+        ({"containers": [named("agent", image="agent:2", podInjectPolicy="AfterAppContainer")]}, ""),
+    ],
+)
+async def test_in_place_only_refuses_all_changes_but_images(
+    kruise: Kruise, change: dict[str, Any], found: str
+) -> None:
+    await create(kruise, sidecar_set(updateStrategy={"type": "InPlaceOnly"}))
+    await change_set(kruise, containers=[named("agent", image="agent:2")])
+    with pytest.raises(ApiError) as caught:
+        await change_set(kruise, **change)
+    text = f"spec: Forbidden: only allowed to update images in spec for InPlaceOnly{found}"
+    assert str(caught.value) == f'SidecarSet.apps.kruise.io "sidecars" is invalid: {text}'
+    await change_set(kruise, updateStrategy={"type": "InPlaceIfPossible"}, **change)
+
+
 VOLUMES = [{"name": "v", "emptyDir": {}}]
 
 

@@ -60,8 +60,9 @@ async def test_status_counts_matching_updated_and_ready_pods(kruise: Kruise) -> 
     assert revision.data["spec"]["containers"][0]["image"] == "agent:1"
 
 
-async def test_new_image_is_started_in_the_living_pods_one_after_the_other(kruise: Kruise) -> None:
-    await create(kruise, sidecar_set())
+@pytest.mark.parametrize("kind", ["RollingUpdate", "InPlaceIfPossible", "InPlaceOnly"])
+async def test_new_image_is_started_in_the_living_pods_one_after_the_other(kruise: Kruise, kind: str) -> None:
+    await create(kruise, sidecar_set(updateStrategy={"type": kind}))
     before = await run_pods(kruise, 3)
     seen: list[int] = []
     stream = kruise.client.watch(
@@ -114,7 +115,7 @@ async def test_change_of_more_than_images_updates_no_pod_and_says_so(kruise: Kru
     assert condition.status == "True"
 
 
-@pytest.mark.parametrize("strategy", [{"type": "NotUpdate"}, {"paused": True}])
+@pytest.mark.parametrize("strategy", [{"type": "NotUpdate"}, {"type": "ReCreate"}, {"paused": True}])
 async def test_pods_are_not_updated_where_the_strategy_says_so(
     kruise: Kruise, strategy: dict[str, Any]
 ) -> None:
