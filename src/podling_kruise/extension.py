@@ -145,13 +145,18 @@ class KruiseExtension(Extension):
         }
 
     def node_controllers(self) -> Mapping[str, NodeControllerFactory]:
+        from podling_kruise.containermeta.node_controller import ContainerMetaNodeController
         from podling_kruise.imagepull.node_controller import ImagePullNodeController
+        from podling_kruise.names import ENV_FROM_METADATA
         from podling_kruise.recreate.node_controller import RecreateNodeController
 
-        return {
+        found: dict[str, NodeControllerFactory] = {
             RecreateNodeController.name: RecreateNodeController,
             ImagePullNodeController.name: ImagePullNodeController,
         }
+        if self.features[ENV_FROM_METADATA]:
+            found[ContainerMetaNodeController.name] = ContainerMetaNodeController
+        return found
 
     def explainers(self) -> Mapping[str, Explainer]:
         from podling_kruise.advancedcronjob.definition import NAME as ADVANCED_CRON_JOBS

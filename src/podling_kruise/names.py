@@ -80,7 +80,7 @@ DAEMON_PREDOWNLOAD_GATE = "PreDownloadImageForDaemonSetUpdate"
 FEATURE_GATES: Mapping[str, bool] = {
     SHORT_HASH: False,
     PARTITION_ROLLBACK: False,
-    ENV_FROM_METADATA: False,
+    ENV_FROM_METADATA: True,
     IN_PLACE_VERTICAL_SCALING: False,
     PREPARING_UPDATE_AS_UPDATE: False,
     TEMPLATE_NO_DEFAULTS: False,

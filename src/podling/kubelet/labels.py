@@ -8,6 +8,7 @@ runtime's own record is written here when the container is created. Names are Ku
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Mapping
 
 import msgspec
@@ -26,6 +27,10 @@ TERMINATION_MESSAGE_PATH = "io.kubernetes.container.terminationMessagePath"
 TERMINATION_MESSAGE_POLICY = "io.kubernetes.container.terminationMessagePolicy"
 TERMINATION_MESSAGE_HOST_PATH = "podling.dev/termination-message-host-path"
 """The termination message file's path on the node, read when the container ends."""
+METADATA_ENVIRONMENT = "podling.dev/metadata-environment"
+"""The variables that a container took from labels and annotations of its pod, with their values then."""
+
+_ONE_OF_METADATA = re.compile(r"metadata\.(labels|annotations)\['(.*)'\]")
 
 
 def container_hash(container: Container) -> str:
@@ -69,9 +74,23 @@ def container_annotations(
     grace = pod.spec.termination_grace_period_seconds
     if grace is not None:
         annotations[POD_TERMINATION_GRACE] = str(grace)
+    if variables := metadata_environment(pod, container):
+        annotations[METADATA_ENVIRONMENT] = msgspec.json.encode(variables).decode()
     if message_host_path:
         annotations[TERMINATION_MESSAGE_HOST_PATH] = message_host_path
     return annotations
+
+
+def metadata_environment(pod: Pod, container: Container) -> dict[str, str]:
+    """Return the variables of a container that are labels and annotations of its pod, as these are now."""
+    found = {}
+    for variable in container.env:
+        source = variable.value_from.field_ref if variable.value_from is not None else None
+        match = _ONE_OF_METADATA.fullmatch(source.field_path) if source is not None else None
+        if match is not None and not variable.value:
+            held = pod.metadata.labels if match[1] == "labels" else pod.metadata.annotations
+            found[variable.name] = held.get(match[2], "")
+    return found
 
 
 def hash_changed(container: Container, annotations: Mapping[str, str]) -> bool:

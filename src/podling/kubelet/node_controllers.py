@@ -9,7 +9,7 @@ kubelet.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, ClassVar, Protocol
 
@@ -33,6 +33,12 @@ class NodeContainer(Struct, frozen=True, kw_only=True):
     has_exited: bool
     restart_count: int
     started_at: datetime | None
+    image: str = ""
+    """The image as the pod named it when the container was created."""
+    definition_hash: int = 0
+    """The kubelet's hash of the definition that the container was created from."""
+    metadata_environment: Mapping[str, str] = {}
+    """The variables that the container took from labels and annotations of its pod, with their values then."""
 
 
 class StopFailed(Exception):

@@ -16,8 +16,9 @@ from podling.api.core_v1 import Container, ContainerStatus, Pod, PodCondition
 from podling.machinery import quantity
 from podling.machinery.conditions import find, with_condition
 from podling_kruise.inplace.pod_plan import has_readiness_gate
+from podling_kruise.inplace.runtime_containers import has_own_environment, runtime_records
 from podling_kruise.inplace.update_state import UpdateSpec, UpdateState, pending_spec, update_state
-from podling_kruise.names import IN_PLACE_UPDATE_READY, RUNTIME_CONTAINERS_META
+from podling_kruise.names import IN_PLACE_UPDATE_READY
 
 STARTED = PodCondition(type=IN_PLACE_UPDATE_READY, status="False", reason="StartInPlaceUpdate")
 DONE = PodCondition(type=IN_PLACE_UPDATE_READY, status="True")
@@ -40,8 +41,8 @@ def unfinished(pod: Pod) -> str:
 
 def unfinished_containers(pod: Pod, state: UpdateState) -> str:
     """Return the reason why the containers of the last batches are not all changed; empty if they are."""
-    if state.update_env_from_metadata and RUNTIME_CONTAINERS_META not in pod.metadata.annotations:
-        return "waiting for all containers hash consistent, but runtime-container-meta not found"
+    if state.update_env_from_metadata and (why := _old_environment(pod)):
+        return why
     if state.update_resources and (why := _not_resized(pod)):
         return why
     images = {each.name: _tagged(each.image or "") for each in pod.spec.containers}
@@ -52,6 +53,14 @@ def unfinished_containers(pod: Pod, state: UpdateState) -> str:
         if old is not None and old.image_id == status.image_id and images.get(status.name) != shown:
             return f"container {status.name} imageID not changed"
     return f"not found statuses of containers {', '.join(sorted(left))}" if left else ""
+
+
+def _old_environment(pod: Pod) -> str:
+    """Return the reason why the containers do not all have the variables that the pod's metadata gives."""
+    records = runtime_records(pod)
+    if records is None:
+        return "waiting for all containers hash consistent, but runtime-container-meta not found"
+    return "" if has_own_environment(pod, records) else "waiting for all containers hash consistent"
 
 
 def _tagged(image: str) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from podling.api.core_v1 import Container, PodSpec, PodTemplateSpec
+from podling.api.core_v1 import Container, EnvVar, PodSpec, PodTemplateSpec
 from podling.machinery import quantity
 from podling.machinery.encoding import codec, plain
 from podling.machinery.pods import qos_class
@@ -23,6 +23,7 @@ from podling_kruise.names import ENV_FROM_METADATA, IN_PLACE_VERTICAL_SCALING
 IMAGE = re.compile(r"/spec/containers/(\d+)/image")
 RESOURCES = re.compile(r"/spec/containers/(\d+)/resources/(.*)")
 RESIZABLE = ("cpu", "memory")
+SIDECAR_VERSIONS = ("SIDECARSET_VERSION", "SIDECARSET_VERSION_ALT")
 DELETED_FINALIZERS = "$deleteFromPrimitiveList/finalizers"
 _REFERENCE = re.compile(r"(metadata\.(?:labels|annotations))\['(.*)'\]")
 
@@ -218,13 +219,21 @@ def _merge_patch(
 def reads(container: Container, path: str, key: str) -> bool:
     """Return whether an environment variable of the container is this label or annotation of the pod."""
     for variable in container.env:
-        source = variable.value_from.field_ref if variable.value_from is not None else None
-        if variable.value or source is None:
-            continue
-        match = _REFERENCE.fullmatch(source.field_path)
-        if match is not None and (match[1], match[2]) == (path, key):
+        if (found := metadata_reference(variable)) is not None and found == (path, key):
             return True
     return False
+
+
+def metadata_reference(variable: EnvVar) -> tuple[str, str] | None:
+    """Return the path and key of the label or annotation that a variable is; None for any other variable.
+
+    The versions of sidecars do not count: a hot upgrade changes them while the containers run.
+    """
+    source = variable.value_from.field_ref if variable.value_from is not None else None
+    if variable.value or source is None or variable.name in SIDECAR_VERSIONS:
+        return None
+    match = _REFERENCE.fullmatch(source.field_path)
+    return (match[1], match[2]) if match is not None else None
 
 
 def _escaped(key: str) -> str:

@@ -5,8 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 
+import msgspec
+
 from podling.kubelet.containers.init_actions import KillReason
 from podling.kubelet.containers.termination import Order
+from podling.kubelet.labels import CONTAINER_HASH, METADATA_ENVIRONMENT
 from podling.kubelet.node_controllers import NodeContainer, StopFailed
 from podling.kubelet.observation import PodObservation
 from podling.kubelet.pods.collaborators import PodServices
@@ -77,4 +80,12 @@ class WorkerContainers:
             has_exited=found.state is ContainerState.EXITED,
             restart_count=found.attempt,
             started_at=found.started_at,
+            image=found.image,
+            definition_hash=int(found.annotations.get(CONTAINER_HASH, "0"), 16),
+            metadata_environment=_metadata_environment(found),
         )
+
+
+def _metadata_environment(found: Observed) -> dict[str, str]:
+    text = found.annotations.get(METADATA_ENVIRONMENT)
+    return msgspec.json.decode(text, type=dict[str, str]) if text else {}

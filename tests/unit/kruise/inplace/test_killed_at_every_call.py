@@ -7,6 +7,7 @@ Each life is played once undisturbed, which counts the calls, and then repeatedl
 from __future__ import annotations
 
 import asyncio
+import json
 import tempfile
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
@@ -15,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import Struct
 
 from podling.api.core_v1 import Pod
 from podling.machinery.pods import is_ready
@@ -46,27 +48,53 @@ async def forward_and_back(cluster: Kruise) -> None:
     await cluster.patch("v1beta1", template=template("web:1"))
 
 
-LIVES: dict[str, tuple[Act, str]] = {"updated": (forward, "web:2"), "taken back": (forward_and_back, "web:1")}
+def configured(value: str) -> dict[str, Any]:
+    """Return a template whose container reads an annotation."""
+    source = {"fieldRef": {"fieldPath": "metadata.annotations['app-config']"}}
+    containers = [{"name": "main", "image": "web:1", "env": [{"name": "CONFIG", "valueFrom": source}]}]
+    made = template(containers=containers)
+    made["metadata"]["annotations"] = {"app-config": value}
+    return made
 
 
-async def play(victim: str, act: Act, image: str, line: Line, root: Path) -> None:
+async def renew_environment(cluster: Kruise) -> None:
+    await cluster.patch("v1beta1", template=configured("two"))
+
+
+class Life(Struct, frozen=True):
+    act: Act
+    image: str
+    """The image in the end."""
+    before: dict[str, Any] = template()
+    environment: str = ""
+    """The value of the variable in the end."""
+
+
+LIVES = {
+    "updated": Life(forward, "web:2"),
+    "taken back": Life(forward_and_back, "web:1"),
+    "environment": Life(renew_environment, "web:1", configured("one"), "two"),
+}
+
+
+async def play(victim: str, life: Life, line: Line, root: Path) -> None:
     kubelet, others = (line, Line()) if victim == "kubelet" else (Line(), line)
     async with (
         memory_cluster(extensions=[KruiseExtension()]) as plane,
-        killed_node(plane, root, kubelet) as killed,
+        killed_node(plane, root, kubelet, node_controllers=KruiseExtension().node_controllers()) as killed,
         killed_controllers(plane, others, KruiseExtension().controllers().values()),
     ):
         cluster, problems = Kruise(plane, killed.node), list[str]()
         watching = asyncio.create_task(watch_node(killed.node.runtime, problems))
         replacing = asyncio.create_task(killed.replace_when_cut(AWAY_SECONDS))
         await cluster.create(
-            manifest("v1beta1", replicas=PODS, updateStrategy={"rollingUpdate": ROLLING}, template=template())
+            manifest("v1beta1", replicas=PODS, updateStrategy={"rollingUpdate": ROLLING}, template=life.before)
         )
         await cluster.wait(20)
         before = {pod.metadata.name: pod for pod in await cluster.pods()}
         assert len(before) == PODS
         line.counts = True
-        await act(cluster)
+        await life.act(cluster)
         await cluster.wait(20)
         line.counts = False
         await cluster.wait(60)
@@ -74,7 +102,7 @@ async def play(victim: str, act: Act, image: str, line: Line, root: Path) -> Non
             task.cancel()
         await asyncio.gather(watching, replacing, return_exceptions=True)
         assert problems == []
-        await judge(cluster, before, image)
+        await judge(cluster, before, life)
 
 
 async def watch_node(runtime: Any, problems: list[str]) -> None:
@@ -87,34 +115,46 @@ async def watch_node(runtime: Any, problems: list[str]) -> None:
         problems += [f"{name} runs {number} times" for name, number in living.items() if number > 1]
 
 
-async def judge(cluster: Kruise, before: Mapping[Any, Pod], image: str) -> None:
+async def environments(cluster: Kruise) -> set[str]:
+    """Return the values that running containers have of the variable."""
+    running = [
+        each
+        for each in await cluster.node.runtime.list_containers()
+        if each.state is ContainerState.RUNNING
+    ]
+    texts = [each.annotations.get("podling.dev/metadata-environment", "{}") for each in running]
+    return {json.loads(text).get("CONFIG", "") for text in texts}
+
+
+async def judge(cluster: Kruise, before: Mapping[Any, Pod], life: Life) -> None:
     after = {pod.metadata.name: pod for pod in await cluster.pods()}
     assert after.keys() == before.keys()
     for name, pod in after.items():
         old = before[name]
         assert (pod.metadata.uid, pod.status.pod_ip) == (old.metadata.uid, old.status.pod_ip)
-        assert (pod.spec.containers[0].image, pod.status.container_statuses[0].image) == (image, image)
+        shown = pod.status.container_statuses[0]
+        assert (pod.spec.containers[0].image, shown.image) == (life.image, life.image)
         held = gate(pod)
         assert held is not None
         assert held.status == "True"
         assert is_ready(pod)
         # A container that was created and never ran counts as an attempt, as it does in Kubernetes.
-        assert pod.status.container_statuses[0].restart_count <= (2 if image == "web:2" else 3)
+        assert shown.restart_count <= (2 if life.image == "web:2" else 3)
+    assert await environments(cluster) == {life.environment}
     status = (await cluster.get()).status
     assert (status.updated_ready_replicas, status.ready_replicas) == (PODS, PODS)
 
 
-def run(victim: str, act: Act, image: str, line: Line) -> int:
+def run(victim: str, life: Life, line: Line) -> int:
     """Play a life on virtual time; return the number of the victim's calls."""
     with tempfile.TemporaryDirectory() as directory:
-        loop.run(play(victim, act, image, line, Path(directory)))
+        loop.run(play(victim, life, line, Path(directory)))
     return line.calls
 
 
 @pytest.mark.parametrize("victim", ["controllers", "kubelet"])
 @pytest.mark.parametrize("name", LIVES)
 def test_update_survives_a_kill_at_any_call(name: str, victim: str) -> None:
-    act, image = LIVES[name]
-    calls, failures = failures_of_kills(partial(run, victim, act, image))
+    calls, failures = failures_of_kills(partial(run, victim, LIVES[name]))
     assert calls > 2 * PODS
     assert not failures, "\n".join(failures)
