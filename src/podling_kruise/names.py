@@ -74,6 +74,7 @@ AUTO_RESIZE_CLAIMS = "StatefulSetAutoResizePVCGate"
 BUDGET_DELETE_GATE = "PodUnavailableBudgetDeleteGate"
 BUDGET_UPDATE_GATE = "PodUnavailableBudgetUpdateGate"
 CRD_CASCADING = "DeletionProtectionForCRDCascadingGate"
+RECREATE_WITH_CLAIMS = "RecreatePodWhenChangeVCTInCloneSetGate"
 PREDOWNLOAD_GATE = "PreDownloadImageForInPlaceUpdate"
 DAEMON_PREDOWNLOAD_GATE = "PreDownloadImageForDaemonSetUpdate"
 
@@ -92,6 +93,7 @@ FEATURE_GATES: Mapping[str, bool] = {
     METADATA_PATCHES_ALLOWED: False,
     SORTED_SIDECARS: False,
     POD_READINESS_GATE: False,
+    RECREATE_WITH_CLAIMS: False,
     PREDOWNLOAD_GATE: False,
     DAEMON_PREDOWNLOAD_GATE: False,
 }

@@ -110,10 +110,15 @@ class UpdateSteps:
         revisions: Sequence[ControllerRevision],
         target: ControllerRevision,
         strategy: InPlaceUpdateStrategy | None,
+        is_excluded: Callable[[ControllerRevision, ControllerRevision], bool] = lambda old, new: False,
     ) -> UpdateSpec | None:
-        """Return the changes from the pod's own revision; None if they cannot be made in place."""
+        """Return the changes from the pod's own revision; None if they cannot be made in place.
+
+        Args:
+            is_excluded: returns whether more has changed between two revisions than their templates have.
+        """
         own = next((each for each in revisions if is_of_revision(pod, each.metadata.name or "")), None)
-        if own is None:
+        if own is None or is_excluded(own, target):
             return None
         grace = strategy.grace_period_seconds if strategy is not None else 0
         return update_spec(own.data, target.data, target.metadata.name or "", self._gates, grace)

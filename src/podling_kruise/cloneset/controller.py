@@ -17,7 +17,7 @@ from podling import clock
 from podling.api.apps_v1 import ControllerRevision
 from podling.api.core_v1 import Node, PersistentVolumeClaim, Pod
 from podling.api.meta_v1 import OwnerReference
-from podling.client.base import Key
+from podling.client.base import Key, key_of
 from podling.client.runner import AwaitChange, RequeueAfter
 from podling.controllers.base import Controller, ControllerContext
 from podling.controllers.children import BY_CONTROLLER, Children, controller_index
@@ -26,6 +26,7 @@ from podling.controllers.pod_state import is_active, seconds_to_next_available
 from podling.controllers.workloads.revisions import HASH, RevisionKeeper, by_number, surplus, template_of
 from podling.machinery.errors import is_conflict, unless_gone
 from podling.machinery.selectors import LabelSelector, readable_selector
+from podling_kruise.cloneset.claim_hash import CLAIM_HASH, claim_hash, with_claim_hash
 from podling_kruise.cloneset.download_rules import download
 from podling_kruise.cloneset.pods import sorted_claims
 from podling_kruise.cloneset.scaling import Revisions, Scaling
@@ -85,8 +86,10 @@ class CloneSetController(Controller):
         claims = await self._own_claims(owner, active, [pod for pod in pods if not is_active(pod)])
         revisions = by_number(await self._revisions.claim(owner))
         update, collisions = await self._keeper.ensure(
-            owner, owner.spec.template, revisions, owner.status.collision_count or 0
+            with_claim_hash(owner), owner.spec.template, revisions, owner.status.collision_count or 0
         )
+        if revisions and update.metadata.name != revisions[-1].metadata.name:
+            update = await self._with_claim_hash(owner, update)
         revisions = by_number({each.metadata.uid: each for each in (*revisions, update)}.values())
         held = owner.status.current_revision
         current = next((each for each in revisions if each.metadata.name == held), update)
@@ -159,6 +162,16 @@ class CloneSetController(Controller):
         await self._forget_revisions(owner, status, revisions, pods)
         ready = seconds_to_next_available(pods, owner.spec.min_ready_seconds, now)
         return min((each for each in (outcome.seconds, deadline, ready) if each is not None), default=None)
+
+    async def _with_claim_hash(self, owner: CloneSet, update: ControllerRevision) -> ControllerRevision:
+        """Give a revision that is taken up again the hash of today's claim templates."""
+        digest, metadata = claim_hash(owner.spec.volume_claim_templates), update.metadata
+        if metadata.annotations.get(CLAIM_HASH) == digest:
+            return update
+        patch = {"metadata": {"uid": metadata.uid, "annotations": {CLAIM_HASH: digest}}}
+        written = await self.client.patch(ControllerRevision, metadata.name or "", patch, metadata.namespace)
+        self._revisions.wrote(key_of(owner), written)
+        return written
 
     async def _own_claims(
         self, owner: CloneSet, active: Sequence[Pod], inactive: Sequence[Pod]

@@ -11,6 +11,7 @@ from podling.api.apps_v1 import ControllerRevision
 from podling.api.meta_v1 import LabelSelector
 from podling.controllers.workloads.int_or_percent import scaled
 from podling.controllers.workloads.revisions import HASH
+from podling_kruise.cloneset.claim_hash import needs_new_claims
 from podling_kruise.cloneset.scale_plan import partition_of
 from podling_kruise.cloneset.types import MAX_UNAVAILABLE, CloneSet
 from podling_kruise.inplace.revision_diff import update_spec
@@ -42,7 +43,8 @@ def download(
     )
     if rolling.pod_update_policy not in IN_PLACE or spec.wanted < REPLICAS_MIN or is_one_batch:
         return LEFT_OUT
-    if update_spec(current.data, update.data, update.metadata.name or "", gates) is None:
+    spec_of_update = update_spec(current.data, update.data, update.metadata.name or "", gates)
+    if spec_of_update is None or needs_new_claims(owner, current, update, gates):
         return LEFT_OUT
     return Download(
         images=changed_images([current], update),

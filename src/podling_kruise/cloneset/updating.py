@@ -14,6 +14,7 @@ from podling.client.base import Client, Unreachable, key_of
 from podling.client.events import EventRecorder
 from podling.controllers.children import Children
 from podling.machinery.errors import ApiError
+from podling_kruise.cloneset.claim_hash import needs_new_claims
 from podling_kruise.cloneset.scale_plan import differences
 from podling_kruise.cloneset.types import IF_POSSIBLE, ON_DELETE, ONLY, CloneSet
 from podling_kruise.cloneset.update_plan import (
@@ -131,7 +132,8 @@ class Updating:
         policy = owner.spec.rolling.pod_update_policy
         if policy in (IF_POSSIBLE, ONLY):
             strategy = owner.spec.rolling.in_place_update_strategy
-            spec = self._steps.spec(pod, revisions, target, strategy)
+            excluded = partial(needs_new_claims, owner, gates=self._gates)
+            spec = self._steps.spec(pod, revisions, target, strategy, excluded)
             if spec is not None:
                 return await self._steps.update(owner, pod, owner.spec.lifecycle, spec)
             if policy == ONLY:

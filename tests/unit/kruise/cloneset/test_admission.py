@@ -207,6 +207,47 @@ async def test_selector_cannot_be_changed(kruise: Kruise) -> None:
         await kruise.patch(selector={"matchLabels": both}, template=labelled)
 
 
-async def test_percentage_of_parallel_downloads_is_refused(kruise: Kruise) -> None:
-    with pytest.raises(ApiError, match="imagePreDownloadParallelism does not support percentage value"):
-        await kruise.create(beta("ReCreate", inPlaceUpdateStrategy={"imagePreDownloadParallelism": "50%"}))
+DOWNLOADS: list[tuple[str, Any, str]] = [
+    ("imagePreDownloadParallelism", 2, ""),
+    ("imagePreDownloadParallelism", 0, ""),
+    ("imagePreDownloadParallelism", "50", ""),
+    ("imagePreDownloadParallelism", "0", ""),
+    ("imagePreDownloadParallelism", None, ""),
+    ("imagePreDownloadParallelism", -1, "imagePreDownloadParallelism must be non-negative"),
+    ("imagePreDownloadParallelism", "-1", "imagePreDownloadParallelism must be non-negative"),
+    ("imagePreDownloadParallelism", "50%", "imagePreDownloadParallelism does not support percentage value"),
+    ("imagePreDownloadParallelism", "abc", "imagePreDownloadParallelism must be a valid integer"),
+    ("imagePreDownloadTimeoutSeconds", -1, "must be greater than or equal to 0"),
+    ("imagePreDownloadMinUpdatedReadyPods", -1, "must be greater than or equal to 0"),
+]
+
+
+@pytest.mark.parametrize(("field", "value", "message"), DOWNLOADS)
+async def test_settings_of_downloads(kruise: Kruise, field: str, value: Any, message: str) -> None:
+    """``TestValidateImagePreDownloadParallelism``, and the settings beside it."""
+    strategy = {} if value is None else {field: value}
+    plain = beta("InPlaceIfPossible", inPlaceUpdateStrategy=strategy)
+    if not message:
+        await kruise.create(plain)
+        return
+    with pytest.raises(ApiError, match=f"inPlaceUpdateStrategy.{field}: Invalid value: .*: {message}"):
+        await kruise.create(plain)
+
+
+@pytest.mark.parametrize(
+    "strategy",
+    [
+        {"type": "InPlaceIfPossible", "partition": 2, "maxUnavailable": 1, "maxSurge": 1},
+        {"type": "InPlaceIfPossible", "partition": 2, "maxUnavailable": 0, "maxSurge": 1},
+        {"type": "InPlaceIfPossible", "partition": 2, "maxUnavailable": "120%"},
+        {
+            "type": "InPlaceIfPossible",
+            "priorityStrategy": {
+                "weightPriority": [{"weight": 20, "matchSelector": {"matchLabels": {"key": "foo"}}}]
+            },
+        },
+    ],
+)
+async def test_valid_strategies_are_taken(kruise: Kruise, strategy: dict[str, Any]) -> None:
+    """The cases of ``TestValidate`` that succeed."""
+    await kruise.create(manifest(updateStrategy=strategy))

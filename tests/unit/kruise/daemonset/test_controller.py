@@ -126,3 +126,15 @@ async def test_old_revisions_are_kept_as_many_as_wanted(sets: DaemonSets) -> Non
     await settle(sets)
     found = (await sets.client.list(ControllerRevision, "default")).items
     assert sorted(each.revision for each in found) == [3, 4]
+
+
+@pytest.mark.parametrize(("partition", "updated"), [(1, 3), ("50%", 2), ("100%", 0), (0, 4)])
+async def test_partition_is_a_number_or_share_of_pods_that_stay_old(
+    sets: DaemonSets, partition: int | str, updated: int
+) -> None:
+    await sets.create(on_all(updateStrategy=daemon_rolling(partition=partition, maxUnavailable=4)))
+    await settle(sets)
+    await sets.patch("v1beta1", template=anywhere("web:2"))
+    found = await settle(sets, 25)
+    assert list(found.values()).count("web:2") == updated
+    assert (await sets.stored()).status.updated_number_scheduled == updated

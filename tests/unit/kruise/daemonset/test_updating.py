@@ -116,3 +116,40 @@ async def test_hook_holds_a_pod_before_it_is_replaced(sets: DaemonSets) -> None:
     await sets.wait(120)
     (after,) = await sets.pods()
     assert (after.metadata.uid != before.metadata.uid, after.spec.containers[0].image) == (True, "web:2")
+
+
+@pytest.mark.parametrize("marks", [False, True])
+async def test_hook_may_make_a_pod_not_ready_while_its_container_runs(sets: DaemonSets, marks: bool) -> None:
+    made = template()
+    made["metadata"]["finalizers"] = ["example.io/unready-blocker"]
+    hook = {"finalizersHandler": ["example.io/unready-blocker"], "markPodNotReady": marks}
+    await sets.create(daemon(template=made, lifecycle={"preDelete": hook}))
+    await sets.wait()
+    made["spec"]["containers"][0]["image"] = "web:2"
+    await sets.patch("v1beta1", template=made)
+    await sets.wait(60)
+    (held,) = await sets.pods()
+    assert (held.metadata.labels[LIFECYCLE_STATE], is_ready(held)) == ("PreparingDelete", not marks)
+    (shown,) = held.status.container_statuses
+    assert shown.state is not None
+    assert shown.state.running is not None
+    await sets.client.patch(Pod, held.metadata.name or "", {"metadata": {"finalizers": []}}, "default")
+    await sets.wait(120)
+    assert await sets.images() == {"web:2": 1}
+
+
+async def test_resources_change_in_place_where_the_gate_says_so(tmp_path: Path) -> None:
+    async with cluster_of(DaemonSets, tmp_path, InPlaceWorkloadVerticalScaling=True) as sets:
+        await sets.client.patch(Node, NODE, {"spec": {"taints": None}})
+        container = {"name": "main", "image": "web:1", "resources": {"requests": {"cpu": "100m"}}}
+        await sets.create(daemon(updateStrategy=IN_PLACE, template=template(containers=[container])))
+        await sets.wait()
+        (before,) = await sets.pods()
+        container = {**container, "resources": {"requests": {"cpu": "200m"}}}
+        await sets.patch("v1beta1", template=template(containers=[container]))
+        await sets.wait(60)
+        (after,) = await sets.pods()
+        assert after.metadata.uid == before.metadata.uid
+        assert after.status.container_statuses[0].restart_count == 0
+        assert after.spec.containers[0].resources.requests["cpu"] == "200m"
+        assert is_ready(after)

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from msgspec import Struct
+from msgspec import Struct, field
 
 from podling.api.core_v1 import Pod
 from podling.machinery.pods import is_ready
@@ -65,7 +65,7 @@ class Life(Struct, frozen=True):
     act: Act
     image: str
     """The image in the end."""
-    before: dict[str, Any] = template()
+    before: dict[str, Any] = field(default_factory=template)
     environment: str = ""
     """The value of the variable in the end."""
 

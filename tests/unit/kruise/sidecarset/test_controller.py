@@ -243,3 +243,31 @@ async def test_sidecars_of_a_deleted_set_stay_in_their_pods(kruise: Kruise) -> N
     await kruise.wait()
     (found,) = await kruise.pods()
     assert images(found) == {"agent": "agent:1", "main": "web:1"}
+
+
+async def test_annotations_change_with_the_image_by_the_policy_of_each_patch(tmp_path: Path) -> None:
+    def patches(value: str) -> list[dict[str, Any]]:
+        merged = f'{{"agent":{value}}}'
+        return [
+            {"annotations": {"retained": value}, "patchPolicy": "Retain"},
+            {"annotations": {"overwritten": value}, "patchPolicy": "Overwrite"},
+            {"annotations": {"merged": merged}, "patchPolicy": "MergePatchJson"},
+        ]
+
+    def shown(found: Pod) -> list[str]:
+        return [found.metadata.annotations[key] for key in ("retained", "overwritten", "merged")]
+
+    async with kruise_cluster(tmp_path, SidecarSetPatchPodMetadataDefaultsAllowed=True) as kruise:
+        await create(kruise, sidecar_set(patchPodMetadata=patches("1")))
+        await run_pods(kruise)
+        note = {"metadata": {"annotations": {"merged": '{"agent":1,"main":2}'}}}
+        await kruise.client.patch(Pod, "web-0", note, "default")
+        await change_set(kruise, patchPodMetadata=patches("2"))
+        await kruise.wait(60)
+        (same,) = await kruise.pods()
+        assert shown(same) == ["1", "1", '{"agent":1,"main":2}']  # annotations alone update nothing
+        await change_set(kruise, containers=agent("agent:2"), patchPodMetadata=patches("3"))
+        await kruise.wait(60)
+        (after,) = await kruise.pods()
+        assert images(after)["agent"] == "agent:2"
+        assert shown(after) == ["1", "3", '{"agent":3,"main":2}']

@@ -259,3 +259,25 @@ async def test_pod_that_exists_is_not_injected(kruise: Kruise) -> None:
     changed = await kruise.client.patch(Pod, "web", {"metadata": {"labels": {"more": "x"}}}, "default")
     assert names(changed) == ["main"]
     assert SET_NAME not in changed.metadata.annotations
+
+
+@pytest.mark.parametrize("is_open", [False, True], ids=["gate is off", "gate is on"])
+async def test_containers_are_sorted_by_name_where_the_gate_says_so(is_open: bool) -> None:
+    async with kruise_api(EnableSortSidecarContainerByName=is_open) as kruise:
+        sidecars = [container(name, image=name) for name in ("nginx", "envoy", "log-agent")]
+        await create(kruise, sidecar_set(containers=sidecars))
+        made = await kruise.client.create(pod())
+        order = ["envoy", "log-agent", "nginx"] if is_open else ["nginx", "envoy", "log-agent"]
+        assert names(made) == [*order, "main"]
+
+
+async def test_pods_of_the_system_get_sidecars_too_unless_a_selector_excludes_them(kruise: Kruise) -> None:
+    await create(kruise, sidecar_set())
+    key = "kubernetes.io/metadata.name"
+    others = {"matchExpressions": [{"key": key, "operator": "NotIn", "values": ["kube-system"]}]}
+    for selector, expected in ((None, ["agent", "main"]), (others, ["main"])):
+        await change_set(kruise, namespaceSelector=selector)
+        one = pod(f"p-{len(expected)}")
+        metadata = msgspec.structs.replace(one.metadata, namespace="kube-system")
+        made = await kruise.client.create(msgspec.structs.replace(one, metadata=metadata))
+        assert names(made) == expected

@@ -162,3 +162,34 @@ async def test_old_revisions_are_kept_as_many_as_wanted(sets: StatefulSets) -> N
         await sets.wait(120)
     found = (await sets.client.list(ControllerRevision, "default")).items
     assert sorted(each.revision for each in found) == [3, 4]
+
+
+async def test_pods_are_numbered_from_the_start_and_labelled_with_their_number(sets: StatefulSets) -> None:
+    """The manual's examples: a start of 3 and five pods are 3 to 7; a range and a number are reserved."""
+    await sets.create(stateful(replicas=5, ordinals={"start": 3}, **PARALLEL))
+    await sets.wait(60)
+    assert await sets.names() == [f"web-{number}" for number in range(3, 8)]
+    labels = [pod.metadata.labels["apps.kubernetes.io/pod-index"] for pod in await sets.pods()]
+    assert labels == ["3", "4", "5", "6", "7"]
+    await sets.patch("v1beta1", replicas=4, ordinals=None, reserveOrdinals=["2-5", 7])
+    await sets.wait(240)
+    assert await sets.names() == ["web-0", "web-1", "web-6", "web-8"]
+
+
+async def test_chosen_pod_waits_for_its_hook(sets: StatefulSets) -> None:
+    made = template()
+    made["metadata"]["labels"]["example.com/hold"] = "true"
+    hook = {"preDelete": {"labelsHandler": {"example.com/hold": "true"}}}
+    await sets.create(stateful(replicas=2, template=made, lifecycle=hook, **PARALLEL))
+    await sets.wait(60)
+    (old, _) = await sets.pods()
+    choose = {"metadata": {"labels": {SPECIFIED_DELETE: "true"}}}
+    await sets.client.patch(Pod, "web-0", choose, "default")
+    await sets.wait(60)
+    (held, _) = await sets.pods()
+    assert (held.metadata.uid, held.metadata.labels[LIFECYCLE_STATE]) == (old.metadata.uid, "PreparingDelete")
+    release = {"metadata": {"labels": {"example.com/hold": None}}}
+    await sets.client.patch(Pod, "web-0", release, "default")
+    await sets.wait(120)
+    (new, _) = await sets.pods()
+    assert (new.metadata.name, new.metadata.uid != old.metadata.uid) == ("web-0", True)

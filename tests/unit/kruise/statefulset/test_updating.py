@@ -187,3 +187,49 @@ async def test_pod_that_cannot_be_updated_in_place_stays_under_in_place_only(set
     await sets.patch("v1beta1", updateStrategy=only)
     await sets.wait(60)
     assert {pod.metadata.uid for pod in await sets.pods()} == before
+
+
+async def test_first_ordinal_is_updated_as_soon_as_one_of_the_others_is_ready(sets: StatefulSets) -> None:
+    """The manual's example: five pods, of which three may be unavailable, and a canary before."""
+    strategy = rolling("InPlaceIfPossible", maxUnavailable=3, partition=4)
+    parallel = {"podManagementPolicy": "Parallel"}
+    await sets.create(stateful(replicas=5, updateStrategy=strategy, template=template(**GATE), **parallel))
+    await sets.wait(60)
+    await sets.change("web:2", **GATE)
+    await sets.wait(60)
+    pods = await sets.pods()
+    assert [pod.spec.containers[0].image for pod in pods] == ["web:1"] * 4 + ["web:2"]
+    stream = sets.client.watch(
+        Pod, "default", resource_version=max(pod.metadata.resource_version or "" for pod in pods)
+    )
+    await sets.patch("v1beta1", updateStrategy={"rollingUpdate": {"partition": 0}})
+    await sets.wait(60)
+    assert await sets.images() == {"web:2": 5}
+    changed: list[str] = []
+    async for event in stream:
+        name = event.object.metadata.name or ""
+        if event.object.spec.containers[0].image == "web:2" and name not in changed:
+            changed.append(name)
+        if len(changed) == 4:
+            break
+    assert (set(changed[:3]), changed[3]) == ({"web-1", "web-2", "web-3"}, "web-0")
+
+
+async def test_resources_change_in_place_where_the_gate_says_so(tmp_path: Path) -> None:
+    async with cluster_of(StatefulSets, tmp_path, InPlaceWorkloadVerticalScaling=True) as sets:
+
+        def sized(cpu: str) -> dict[str, Any]:
+            container = {"name": "main", "image": "web:1", "resources": {"requests": {"cpu": cpu}}}
+            return template(containers=[container], **GATE)
+
+        strategy = rolling("InPlaceIfPossible")
+        await sets.create(stateful(replicas=1, updateStrategy=strategy, template=sized("100m")))
+        await sets.wait(60)
+        (before,) = await sets.pods()
+        await sets.patch("v1beta1", template=sized("200m"))
+        await sets.wait(60)
+        (after,) = await sets.pods()
+        assert after.metadata.uid == before.metadata.uid
+        assert after.status.container_statuses[0].restart_count == 0
+        assert after.spec.containers[0].resources.requests["cpu"] == "200m"
+        assert is_ready(after)
