@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -11,8 +11,10 @@ from typing import Any
 import pytest
 
 from podling import clock
-from podling.api.core_v1 import ContainerStatus, Pod
+from podling.api.core_v1 import ContainerStatus, Pod, Service
+from podling.api.discovery_v1 import EndpointSlice
 from podling.client.typed_kinds import TypedClient
+from podling.controllers.endpoints.endpointslice import EndpointSliceController
 from podling.kubelet.config import KubeletConfig
 from podling.machinery.conditions import find, is_true
 from podling.machinery.encoding import codec
@@ -41,6 +43,45 @@ FIRST, SECOND, ABSENT = "podling.test/web:1", "podling.test/web:2", "podling.tes
 PENDING = "podling.dev/ImageChangePending"
 
 
+SERVICE = {
+    "metadata": {"name": "web", "namespace": "default"},
+    "spec": {"selector": {"app": "web"}, "ports": [{"port": 80}]},
+}
+
+
+def readiness(slices: Sequence[EndpointSlice]) -> list[bool]:
+    """Return for each endpoint whether it gets traffic."""
+    return [
+        bool(endpoint.conditions and endpoint.conditions.ready)
+        for each in slices
+        for endpoint in each.endpoints
+    ]
+
+
+async def slices_when(node: RealNode, wanted: list[bool]) -> str:
+    """Wait until the endpoints are as wanted; return the revision of the list."""
+    async with asyncio.timeout(DEADLINE_SECONDS):
+        while True:
+            found = await node.client.list(EndpointSlice, "default")
+            if readiness(found.items) == wanted:
+                return found.metadata.resource_version or ""
+            await clock.sleep(0.05)
+
+
+async def readiness_since(node: RealNode, revision: str) -> list[bool]:
+    """Return the different states of the only endpoint since a revision, when it gets traffic again."""
+    await slices_when(node, [True])
+    seen: list[bool] = []
+    async with asyncio.timeout(DEADLINE_SECONDS):
+        async for event in node.client.watch(EndpointSlice, "default", resource_version=revision):
+            (now,) = readiness([event.object])
+            if seen[-1:] != [now]:
+                seen.append(now)
+            if seen[-2:] == [False, True]:
+                break
+    return seen
+
+
 def template_of(image: str, name: str = "web", **more: Any) -> dict[str, Any]:
     """Return the template of pods with two containers and a volume that they share."""
     mounts = [{"name": "data", "mountPath": "/data"}]
@@ -66,11 +107,20 @@ def clone_set(image: str) -> CloneSet:
     return codec.from_plain(plain, CloneSet)
 
 
+def agent_template(image: str, config: str) -> dict[str, Any]:
+    """Return a template whose container ``main`` reads an annotation."""
+    made = template_of(image, "agent", tolerations=[{"operator": "Exists"}])
+    made["metadata"]["annotations"] = {"app-config": config}
+    source = {"fieldRef": {"fieldPath": "metadata.annotations['app-config']"}}
+    made["spec"]["containers"][0]["env"] = [{"name": "CONFIG", "valueFrom": source}]
+    return made
+
+
 def sets(image: str) -> list[dict[str, Any]]:
     """Return a workload of one pod of each other kind, named after the pods' label."""
     agents = {
         "selector": {"matchLabels": {"app": "agent"}},
-        "template": template_of(image, "agent", tolerations=[{"operator": "Exists"}]),
+        "template": agent_template(image, "one"),
         "updateStrategy": {"type": "InPlaceIfPossible"},
     }
     template = template_of(image, "db")
@@ -110,7 +160,7 @@ async def kruise_node(tmp_path: Path) -> AsyncIterator[RealNode]:
     config = KubeletConfig(eviction_hard={}, max_pods=10)
     async with (
         real_node(tmp_path, config, extensions=[extension]) as node,
-        running(node.client, *extension.controllers().values()),
+        running(node.client, *extension.controllers().values(), EndpointSliceController),
     ):
         for tag in (FIRST, SECOND):
             archive = busybox_archive(tmp_path / "image.tar", tag, env={"TAG": tag})
@@ -121,8 +171,10 @@ async def kruise_node(tmp_path: Path) -> AsyncIterator[RealNode]:
 async def test_image_changes_while_everything_else_of_the_pod_stays(tmp_path: Path) -> None:
     async with kruise_node(tmp_path) as node:
         client = TypedClient(node.client)
+        await client.create(codec.from_plain(SERVICE, Service))
         await client.create(clone_set(FIRST))
         before = await the_pod(node, FIRST)
+        slices = await slices_when(node, [True])
         await node.exec(before, "main", "sh", "-c", "echo kept > /data/file")
         (sandbox,) = await node.machine.runtime.list_sandboxes()
         stream = node.client.watch(Pod, "default", resource_version=before.metadata.resource_version or "")
@@ -152,6 +204,7 @@ async def test_image_changes_while_everything_else_of_the_pod_stays(tmp_path: Pa
         assert (SECOND, "False", False) in seen
         assert seen[-1] == (SECOND, "True", True)
         assert [step for step in seen if step[2] and step[1] != "True"] == []
+        assert await readiness_since(node, slices) == [False, True]
         await old_container_stays_without_the_new_image(node, client, after)
 
 
@@ -208,6 +261,25 @@ async def test_images_of_sets_change_in_the_living_pods(tmp_path: Path) -> None:
             assert new["main"].image_id != old["main"].image_id
             assert new["beside"].container_id == old["beside"].container_id
             assert (await node.exec(other, "main", "sh", "-c", "echo $TAG")).out == f"{SECOND}\n"
+        await environment_changes_in_the_living_pod(node, client, after[-1])
+
+
+async def environment_changes_in_the_living_pod(node: RealNode, client: TypedClient, before: Pod) -> None:
+    """Change the annotation that the DaemonSet's container reads: this container alone starts again."""
+    assert (await node.exec(before, "main", "sh", "-c", "echo $CONFIG")).out == "one\n"
+    template = agent_template(SECOND, "two")
+    await client.patch(DaemonSet, "agent", {"spec": {"template": template}}, "default")
+    async with asyncio.timeout(DEADLINE_SECONDS):
+        while True:
+            after = await the_pod(node, SECOND, "agent")
+            if after.metadata.annotations["app-config"] == "two":
+                break
+            await clock.sleep(0.05)
+    assert (after.metadata.uid, after.status.pod_ip) == (before.metadata.uid, before.status.pod_ip)
+    assert (await node.exec(after, "main", "sh", "-c", "echo $CONFIG")).out == "two\n"
+    old, new = statuses(before), statuses(after)
+    assert (new["main"].restart_count, new["main"].image_id) == (2, old["main"].image_id)
+    assert new["beside"].container_id == old["beside"].container_id
 
 
 EMPTY = "podling.test/empty:1"

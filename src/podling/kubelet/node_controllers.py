@@ -38,7 +38,7 @@ class NodeContainer(Struct, frozen=True, kw_only=True):
     definition_hash: int = 0
     """The kubelet's hash of the definition that the container was created from."""
     metadata_environment: Mapping[str, str] = {}
-    """The variables that the container took from labels and annotations of its pod, with their values then."""
+    """The variables that the container took from labels and annotations of its pod, as these were then."""
 
 
 class StopFailed(Exception):

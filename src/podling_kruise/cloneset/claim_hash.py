@@ -1,5 +1,6 @@
-"""The hash of claim templates that a CloneSet's revisions carry: it tells whether claims changed with a template. Pure.
+"""The hash of claim templates that a CloneSet's revisions carry. Pure.
 
+It tells whether claims have changed together with the template.
 Upstream: ``pkg/util/volumeclaimtemplate``.
 """
 

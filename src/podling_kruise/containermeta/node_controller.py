@@ -70,9 +70,7 @@ class ContainerMetaNodeController(NodeController):
         metadata = pod.metadata
         patch = {"metadata": {"uid": metadata.uid, "annotations": {RUNTIME_CONTAINERS_META: text}}}
         with unless_gone():
-            await self.client.patch(
-                Pod, metadata.name or "", patch, metadata.namespace, subresource="status"
-            )
+            await self.client.patch(Pod, metadata.name or "", patch, metadata.namespace, subresource="status")
 
     async def _stop(self, pod: Pod, container: NodeContainer) -> None:
         grace = pod.spec.termination_grace_period_seconds

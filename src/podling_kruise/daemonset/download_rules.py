@@ -32,9 +32,7 @@ def download(owner: DaemonSet, old: Sequence[ControllerRevision], update: Contro
     """Return the downloads of an update. The number of updated pods has no say, as in OpenKruise."""
     spec, rolling, desired = owner.spec, owner.spec.rolling, owner.status.desired_number_scheduled
     unavailable = 1 if rolling.max_unavailable is None else rolling.max_unavailable
-    is_one_batch = (
-        partition_of(spec, desired) == 0 and scaled(unavailable, desired, round_up=True) >= desired
-    )
+    is_one_batch = partition_of(spec, desired) == 0 and scaled(unavailable, desired, round_up=True) >= desired
     if spec.update_strategy.type == ON_DELETE or is_one_batch:
         return LEFT_OUT
     return Download(

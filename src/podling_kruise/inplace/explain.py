@@ -45,7 +45,15 @@ def explain_update(pod: Pod, answer: Explanation, now: datetime) -> Explanation 
     if waits:
         return _unchanged(pod, state, waits, answer)
     if state.has_next_batch:
-        names = ", ".join(sorted({*state.next_container_images, *state.next_container_ref_metadata, *state.next_container_resources}))
+        names = ", ".join(
+            sorted(
+                {
+                    *state.next_container_images,
+                    *state.next_container_ref_metadata,
+                    *state.next_container_resources,
+                }
+            )
+        )
         text = f"Its next containers ({names}) change after those before them: {waits_for(pod, state)}."
         return _answer(pod, "NextBatch", text, answer.advice)
     return None

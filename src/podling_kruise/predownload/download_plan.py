@@ -106,9 +106,7 @@ def _number_or_share(text: str, total: int) -> int:
 
 def changed_images(old: Sequence[ControllerRevision], new: ControllerRevision) -> dict[str, str]:
     """Return the images by container that one of the old revisions does not have."""
-    before = [
-        {each.name: each.image for each in template_of(revision).spec.containers} for revision in old
-    ]
+    before = [{each.name: each.image for each in template_of(revision).spec.containers} for revision in old]
     return {
         each.name: each.image or ""
         for each in template_of(new).spec.containers

@@ -44,7 +44,7 @@ Errors = list[FieldError]
 
 STRATEGY = SPEC.child("updateStrategy")
 ROLLING = (ROLLING_UPDATE, *IN_PLACE)
-"""Types of strategies that update living pods: policies of other workloads are types here, as articles have it."""
+"""Types of strategies that update living pods. Articles have policies of other workloads as types here."""
 
 
 def set_errors(new: SidecarSet, old: SidecarSet | None) -> Errors:

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from podling.api.core_v1 import Container
+from podling.api.core_v1 import Container, Pod
 from podling.kubelet import labels
 from podling.runtime.grace import POD_TERMINATION_GRACE
 from tests.support.kubelet_node import pod
@@ -58,3 +58,18 @@ def test_identity_overrides_the_pods_own_labels() -> None:
         labels.POD_NAMESPACE: "ns",
         labels.POD_UID: "u",
     }
+
+
+def test_variables_from_labels_and_annotations_are_kept_with_the_container() -> None:
+    subject = msgspec.convert(
+        {"metadata": {"name": "web", "labels": {"a": "1"}, "annotations": {"b/c": "2"}}, "spec": {}}, Pod
+    )
+    paths = {
+        "A": "metadata.labels['a']",
+        "B": "metadata.annotations['b/c']",
+        "NONE": "metadata.labels['x']",
+        "NAME": "metadata.name",
+    }
+    env = [{"name": name, "valueFrom": {"fieldRef": {"fieldPath": path}}} for name, path in paths.items()]
+    found = labels.container_annotations(subject, app(env=[*env, {"name": "PLAIN", "value": "x"}]), 0, "")
+    assert msgspec.json.decode(found[labels.METADATA_ENVIRONMENT]) == {"A": "1", "B": "2", "NONE": ""}

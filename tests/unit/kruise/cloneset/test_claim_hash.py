@@ -111,5 +111,7 @@ async def test_revision_that_is_taken_up_again_gets_the_hash_of_today(tmp_path: 
         newest = max(found, key=lambda each: each.revision)
         assert (len(found), newest.revision) == (2, 3)
         templates = (await kruise.get()).spec.volume_claim_templates
-        assert [each.spec.resources and each.spec.resources.requests for each in templates] == [{"storage": "2Gi"}]
+        assert [each.spec.resources and each.spec.resources.requests for each in templates] == [
+            {"storage": "2Gi"}
+        ]
         assert newest.metadata.annotations[CLAIM_HASH] == claim_hash(templates)

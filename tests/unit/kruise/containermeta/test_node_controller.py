@@ -19,7 +19,10 @@ from tests.support.clone_sets import Kruise, cluster_of, gate, kruise_cluster, m
 from tests.support.control_loops import told
 
 IF_POSSIBLE = {"type": "InPlaceIfPossible"}
-CONFIG = {"name": "APP_CONFIG", "valueFrom": {"fieldRef": {"fieldPath": "metadata.annotations['app-config']"}}}
+CONFIG = {
+    "name": "APP_CONFIG",
+    "valueFrom": {"fieldRef": {"fieldPath": "metadata.annotations['app-config']"}},
+}
 
 
 def configured(value: str, image: str = "web:1", *env: dict[str, Any], **spec: Any) -> dict[str, Any]:
@@ -71,7 +74,10 @@ async def test_changed_annotation_renews_the_environment_in_place(kruise: Kruise
     assert condition is not None
     assert (condition.status, is_ready(after)) == ("True", True)
     state = json.loads(after.metadata.annotations[UPDATE_STATE])
-    assert (state["updateEnvFromMetadata"], state["containerBatchesRecord"][0]["containers"]) == (True, ["main"])
+    assert (state["updateEnvFromMetadata"], state["containerBatchesRecord"][0]["containers"]) == (
+        True,
+        ["main"],
+    )
     beside, main = json.loads(after.metadata.annotations[RUNTIME_CONTAINERS_META])["containers"]
     shown = {each.name: each for each in after.status.container_statuses}
     assert (main["name"], main["containerID"], main["restartCount"]) == (
@@ -133,7 +139,11 @@ async def test_image_that_cannot_be_pulled_leaves_the_old_environment_running(tm
         await kruise.patch(template=configured("one"))
         await kruise.wait(60)
         (after,) = await kruise.pods()
-        assert (after.metadata.uid, counts(after), is_ready(after)) == (before.metadata.uid, counts(before), True)
+        assert (after.metadata.uid, counts(after), is_ready(after)) == (
+            before.metadata.uid,
+            counts(before),
+            True,
+        )
 
 
 async def test_value_of_a_variable_is_no_metadata_and_recreates_the_pod(kruise: Kruise) -> None:

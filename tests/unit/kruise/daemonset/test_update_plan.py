@@ -1,6 +1,6 @@
 """The nodes whose daemon pods are created or updated next.
 
-Cases: ``TestFilterDaemonPodsNodeToUpdate`` and ``TestGetNodesNeedingPods`` of ``pkg/controller/daemonset``.
+Cases: ``TestFilterDaemonPodsNodeToUpdate`` and ``TestGetMaxCreateNum`` of ``pkg/controller/daemonset``.
 """
 
 from __future__ import annotations
@@ -121,6 +121,18 @@ def test_nothing_is_updated_while_paused_or_on_delete(spec: dict[str, Any]) -> N
         (". . . .", 9, True, []),
         (". . . .", "50%", True, ["n1", "n2"]),
         (". . . .", 3, False, ["n1", "n2", "n3", "n4"]),
+        (". . . . . . . . . .", 10, True, []),
+        (". . . . . . . . . .", 9, True, ["n1"]),
+        ("n . . . . . . . . .", 5, True, ["n10", "n2", "n3", "n4"]),
+        ("n n n n n . . . . . . .", 5, True, ["n10", "n11"]),
+        ("n n n n . . . . .", 5, True, []),
+        ("n n n n n n n n n . . .", 0, True, ["n10", "n11", "n12"]),
+        ("o o o o o o o o o o", 9, False, []),
+        (". o o o o o o o o o", 9, False, ["n1"]),
+        ("o . . . . o o o o n", 5, False, ["n2", "n3", "n4", "n5"]),
+        ("o o o o o o o o o o . . . . . . . . . .", 15, True, ["n11", "n12", "n13", "n14", "n15"]),
+        ("o o o o o o o o o o n n n n n . . . . .", 10, True, ["n16", "n17", "n18", "n19", "n20"]),
+        ("n n n n n n n n n n", 100, False, []),
     ],
 )
 def test_partition_limits_creations_where_it_is_wanted(

@@ -10,8 +10,19 @@ import pytest
 from podling.api.core_v1 import Pod
 from podling_kruise.common_types import Resources
 from podling_kruise.inplace.completion import closes_gate, unfinished
+from podling_kruise.inplace.runtime_containers import (
+    RuntimeContainer,
+    RuntimeHashes,
+    environment_hash,
+    records_text,
+)
 from podling_kruise.inplace.update_state import UpdateSpec, annotated
-from podling_kruise.names import IN_PLACE_UPDATE_READY, UPDATE_GRACE, UPDATE_STATE
+from podling_kruise.names import (
+    IN_PLACE_UPDATE_READY,
+    RUNTIME_CONTAINERS_META,
+    UPDATE_GRACE,
+    UPDATE_STATE,
+)
 
 STATE = '{"revision":"new","lastContainerStatuses":{"c1":{"imageID":"img01"}}}'
 
@@ -30,6 +41,23 @@ def pod(state: str = "", statuses: list[dict[str, Any]] | None = None, **contain
 
 def status(image_id: str, image: str = "image01", **more: Any) -> list[dict[str, Any]]:
     return [{"name": "c1", "imageID": image_id, "image": image, **more}]
+
+
+def meta(value: str, container_id: str = "sim://c1") -> str:
+    """Return the record of a container that runs with a value of its variable."""
+    hashes = RuntimeHashes(extracted_env_from_metadata_hash=environment_hash({"A": value}))
+    return records_text([RuntimeContainer(name="c1", container_id=container_id, hashes=hashes)])
+
+
+def configured(record: str | None) -> Pod:
+    """Return a pod whose container is to get the value ``two`` from an annotation."""
+    source = {"fieldRef": {"fieldPath": "metadata.annotations['a']"}}
+    made = pod(
+        '{"revision":"new","updateEnvFromMetadata":true}',
+        status("img01", containerID="sim://c1"),
+        env=[{"name": "A", "valueFrom": source}],
+    )
+    return annotated(made, {"a": "two", RUNTIME_CONTAINERS_META: record})
 
 
 RESIZED = '{"revision":"new","updateResources":true}'
@@ -53,6 +81,15 @@ AMOUNTS = {"limits": {"cpu": "1"}, "requests": {"cpu": "1000m"}}
             annotated(pod(), {UPDATE_GRACE: '{"revision":"new"}'}),
             "still in grace period of in-place update",
         ),
+        (
+            configured(None),
+            "waiting for all containers hash consistent, but runtime-container-meta not found",
+        ),
+        (configured("x"), "waiting for all containers hash consistent, but runtime-container-meta not found"),
+        (configured(meta("one")), "waiting for all containers hash consistent"),
+        (configured(meta("two", "sim://before")), "waiting for all containers hash consistent"),
+        (configured('{"containers":[]}'), "waiting for all containers hash consistent"),
+        (configured(meta("two")), ""),
         (pod(RESIZED, resources=AMOUNTS), "some container status is not reported"),
         (pod(RESIZED, status("x"), resources=AMOUNTS), "container c1 resources not changed"),
         (

@@ -88,7 +88,9 @@ async def play(victim: str, life: Life, line: Line, root: Path) -> None:
         watching = asyncio.create_task(watch_node(killed.node.runtime, problems))
         replacing = asyncio.create_task(killed.replace_when_cut(AWAY_SECONDS))
         await cluster.create(
-            manifest("v1beta1", replicas=PODS, updateStrategy={"rollingUpdate": ROLLING}, template=life.before)
+            manifest(
+                "v1beta1", replicas=PODS, updateStrategy={"rollingUpdate": ROLLING}, template=life.before
+            )
         )
         await cluster.wait(20)
         before = {pod.metadata.name: pod for pod in await cluster.pods()}
@@ -118,9 +120,7 @@ async def watch_node(runtime: Any, problems: list[str]) -> None:
 async def environments(cluster: Kruise) -> set[str]:
     """Return the values that running containers have of the variable."""
     running = [
-        each
-        for each in await cluster.node.runtime.list_containers()
-        if each.state is ContainerState.RUNNING
+        each for each in await cluster.node.runtime.list_containers() if each.state is ContainerState.RUNNING
     ]
     texts = [each.annotations.get("podling.dev/metadata-environment", "{}") for each in running]
     return {json.loads(text).get("CONFIG", "") for text in texts}

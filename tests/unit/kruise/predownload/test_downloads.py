@@ -37,7 +37,9 @@ async def labels_of_update(kruise: Kruise) -> Mapping[str, str]:
 async def test_image_is_on_the_node_before_the_pods_are_updated(tmp_path: Path) -> None:
     async with cluster_of(Kruise, tmp_path, SLOW, **{PREDOWNLOAD_GATE: True}) as kruise:
         secrets = [{"name": "login"}]
-        await kruise.create(manifest(replicas=5, updateStrategy=HELD, template=template(imagePullSecrets=secrets)))
+        await kruise.create(
+            manifest(replicas=5, updateStrategy=HELD, template=template(imagePullSecrets=secrets))
+        )
         await kruise.wait(60)
         assert await jobs_of(kruise) == []
         changed = template("web:2", imagePullSecrets=secrets)
@@ -53,7 +55,10 @@ async def test_image_is_on_the_node_before_the_pods_are_updated(tmp_path: Path) 
         spec = job.spec
         assert (spec.image, spec.pull_secrets, spec.parallelism) == ("web:2", ("login",), 1)
         assert (spec.pull_policy.backoff_limit, spec.pull_policy.timeout_seconds) == (1, 300)
-        assert (spec.completion_policy.type, spec.completion_policy.ttl_seconds_after_finished) == ("Always", 600)
+        assert (spec.completion_policy.type, spec.completion_policy.ttl_seconds_after_finished) == (
+            "Always",
+            600,
+        )
         assert spec.sandbox_config is not None
         assert (spec.sandbox_config.labels, spec.sandbox_config.annotations) == (
             job.metadata.labels,
@@ -82,7 +87,11 @@ async def test_image_is_on_the_node_before_the_pods_are_updated(tmp_path: Path) 
         ({}, {}, {}),
         ({PREDOWNLOAD_GATE: True}, {"replicas": 3}, {}),
         ({PREDOWNLOAD_GATE: True}, {"updateStrategy": {"type": "ReCreate", "partition": 5}}, {}),
-        ({PREDOWNLOAD_GATE: True}, {"updateStrategy": {**HELD, "partition": 0, "maxUnavailable": "100%"}}, {}),
+        (
+            {PREDOWNLOAD_GATE: True},
+            {"updateStrategy": {**HELD, "partition": 0, "maxUnavailable": "100%"}},
+            {},
+        ),
         ({PREDOWNLOAD_GATE: True}, {}, {"hostNetwork": True}),
     ],
     ids=["gate is off", "three pods", "recreated", "one batch", "not in place"],

@@ -271,3 +271,35 @@ async def test_annotations_change_with_the_image_by_the_policy_of_each_patch(tmp
         (after,) = await kruise.pods()
         assert images(after)["agent"] == "agent:2"
         assert shown(after) == ["1", "3", '{"agent":3,"main":2}']
+
+
+@pytest.mark.parametrize(("partition", "least", "most"), [("0%", 40, 40), ("70%", 4, 20), ("100%", 0, 0)])
+async def test_share_of_new_pods_gets_the_newest_sidecars(
+    kruise: Kruise, partition: str, least: int, most: int
+) -> None:
+    await create(kruise, sidecar_set(updateStrategy={"partition": partition}))
+    await kruise.wait(1)
+    revision = {"revisionName": (await status_of(kruise)).latest_revision, "policy": "Partial"}
+    await change_set(kruise, containers=agent("agent:2"), injectionStrategy={"revision": revision})
+    await kruise.wait(1)
+    made = [await kruise.client.create(pod(f"p-{number}")) for number in range(40)]
+    new = sum(images(each)["agent"] == "agent:2" for each in made)
+    assert least <= new <= most
+
+
+async def test_native_sidecar_is_injected_and_is_not_updated(kruise: Kruise) -> None:
+    native = {"name": "native", "image": "native:1", "restartPolicy": "Always"}
+    await create(
+        kruise, sidecar_set(containers=[], initContainers=[native], updateStrategy={"type": "NotUpdate"})
+    )
+    (before,) = await run_pods(kruise)
+    (sidecar,) = before.spec.init_containers
+    assert (sidecar.name, sidecar.restart_policy, is_ready(before)) == ("native", "Always", True)
+    assert before.status.init_container_statuses[0].state is not None
+    assert before.status.init_container_statuses[0].state.running is not None
+    await change_set(kruise, initContainers=[{**native, "image": "native:2"}])
+    await kruise.wait(60)
+    (after,) = await kruise.pods()
+    assert after.spec.init_containers[0].image == "native:1"
+    new = await kruise.client.create(pod("new", node=NODE))
+    assert new.spec.init_containers[0].image == "native:2"
