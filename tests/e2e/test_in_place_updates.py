@@ -64,7 +64,7 @@ async def slices_when(node: RealNode, wanted: list[bool]) -> str:
         while True:
             found = await node.client.list(EndpointSlice, "default")
             if readiness(found.items) == wanted:
-                return found.metadata.resource_version or ""
+                return found.resource_version
             await clock.sleep(0.05)
 
 

@@ -74,7 +74,10 @@ def _unchanged(pod: Pod, state: UpdateState, waits: str, answer: Explanation) ->
         )
         return _answer(pod, pending.reason or "", text, advice, source, container=name)
     if status is None:
-        return _answer(pod, "InPlaceUpdate", f"It waits: {waits}.", answer.advice)
+        text = f"It waits: {waits}."
+        if state.update_env_from_metadata:
+            text = f"Not all containers have the environment of its new labels and annotations yet: {waits}."
+        return _answer(pod, "InPlaceUpdate", text, answer.advice)
     own = "" if answer.healthy else f" {answer.text}"
     text = f"Its container {name} is to have image {images.get(name)}, and still has {status.image} "
     text += f"({status.image_id}).{own}"

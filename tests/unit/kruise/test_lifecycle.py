@@ -1,4 +1,7 @@
-"""Lifecycle states, hooks and the gate. Cases: ``TestRefreshPodState`` of ``cloneset_update_test.go``."""
+"""Lifecycle states, hooks and the gate.
+
+Cases: ``TestUpdate`` of ``cloneset_update_test.go``, ``TestIsPodHooked`` and ``TestIsPodAllHooked``.
+"""
 
 from __future__ import annotations
 
@@ -55,6 +58,12 @@ def test_one_part_of_a_hook_holds_a_pod(metadata: dict[str, Any], hooked: bool, 
     assert (is_hooked(HOOK, found), has_whole_hook(HOOK, found)) == (hooked, whole)
     assert not is_hooked(None, found)
     assert not has_whole_hook(None, found)
+
+
+@pytest.mark.parametrize("metadata", [{}, {"labels": {"a": "1"}, "finalizers": ["f"]}])
+def test_empty_hook_holds_no_pod_and_every_pod_has_it_whole(metadata: dict[str, Any]) -> None:
+    found = pod(**metadata)
+    assert (is_hooked(LifecycleHook(), found), has_whole_hook(LifecycleHook(), found)) == (False, True)
 
 
 @pytest.mark.parametrize(("own", "same"), [("web-a", True), ("a", True), ("other-a", True), ("web-b", False)])
