@@ -13,6 +13,7 @@ from podling.machinery.fields import FieldError, Path
 from podling_kruise.selector_overlap import selectors_overlap
 from podling_kruise.sidecarset.annotations import BASE
 from podling_kruise.sidecarset.metadata_validation import PATCHES
+from podling_kruise.sidecarset.pod_injection import base_of_canary
 from podling_kruise.sidecarset.types import OVERWRITE, RETAIN, SidecarSet, SidecarSetSpec
 from podling_kruise.template_validation import SPEC
 
@@ -30,6 +31,8 @@ def canary_errors(new: SidecarSet, old: SidecarSet | None, base: SidecarSet | No
     if base is None:
         text = f'fetch base sidecarSet[{name}] failed: SidecarSet.apps.kruise.io "{name}" not found'
         found.append(fields.invalid(where, shown, text))
+    elif base_of_canary(base):
+        found.append(fields.invalid(where, shown, "base sidecarSet cannot be canary"))
     if not new.spec.update_strategy.leaves_pods:
         text = "RollingUpdate is not supported for canary sidecarSet"
         found.append(fields.invalid(where, shown, text))

@@ -82,7 +82,7 @@ async def pods_and_sizes(kruise: Kruise) -> tuple[set[str | None], list[str]]:
 
 @pytest.mark.parametrize("is_open", [False, True], ids=["gate is off", "gate is on"])
 async def test_image_and_claims_that_change_together(is_open: bool, tmp_path: Path) -> None:
-    async with kruise_cluster(tmp_path, **{RECREATE_WITH_CLAIMS: is_open}) as kruise:
+    async with kruise_cluster(tmp_path, None, **{RECREATE_WITH_CLAIMS: is_open}) as kruise:
         strategy = {"type": "InPlaceIfPossible"}
         made = manifest(replicas=1, updateStrategy=strategy, volumeClaimTemplates=[claim(size="1Gi")])
         await kruise.create(made)
@@ -99,7 +99,7 @@ async def test_image_and_claims_that_change_together(is_open: bool, tmp_path: Pa
 
 
 async def test_revision_that_is_taken_up_again_gets_the_hash_of_today(tmp_path: Path) -> None:
-    async with kruise_cluster(tmp_path, **{RECREATE_WITH_CLAIMS: True}) as kruise:
+    async with kruise_cluster(tmp_path, None, **{RECREATE_WITH_CLAIMS: True}) as kruise:
         strategy = {"type": "InPlaceIfPossible", "paused": True}
         await kruise.create(manifest(replicas=1, updateStrategy=strategy, volumeClaimTemplates=[claim()]))
         await kruise.wait(40)

@@ -54,7 +54,7 @@ async def test_pods_are_updated_by_hand_only_under_on_delete(kruise: Kruise) -> 
 
 @pytest.mark.parametrize("is_open", [False, True], ids=["gate is off", "gate is on"])
 async def test_larger_partition_takes_pods_back_where_the_gate_says_so(is_open: bool, tmp_path: Path) -> None:
-    async with kruise_cluster(tmp_path, **{PARTITION_ROLLBACK: is_open}) as kruise:
+    async with kruise_cluster(tmp_path, None, **{PARTITION_ROLLBACK: is_open}) as kruise:
         await kruise.create(manifest(replicas=5, updateStrategy={**IF_POSSIBLE, "partition": 5}))
         await kruise.wait(40)
         await kruise.change("web:2")
@@ -188,7 +188,6 @@ async def test_hooks_may_make_pods_not_ready_while_their_containers_run(kruise: 
         assert found.metadata.labels[LIFECYCLE_STATE] == state
         assert (kruise_ready(found), is_ready(found)) == (status, status == "True")
         (shown,) = found.status.container_statuses
-        assert shown.state is not None
         assert (shown.image, shown.state.running is not None) == (image, True)
         return found
 
@@ -240,7 +239,7 @@ async def test_pods_that_prepare_for_deletion_count_as_the_label_says(
 
 
 async def test_label_of_the_revision_is_short_where_the_gate_says_so(tmp_path: Path) -> None:
-    async with kruise_cluster(tmp_path, **{SHORT_HASH: True}) as kruise:
+    async with kruise_cluster(tmp_path, None, **{SHORT_HASH: True}) as kruise:
         await kruise.create(manifest(replicas=1, updateStrategy=IF_POSSIBLE))
         await kruise.wait()
         (pod,), status = await kruise.pods(), (await kruise.get()).status

@@ -135,7 +135,7 @@ async def test_image_that_cannot_be_pulled_leaves_the_old_environment_running(tm
         await kruise.wait(60)
         (during,) = await kruise.pods()
         assert (counts(during), is_ready(during)) == ({"main": 0, "beside": 0}, False)
-        assert all(each.state.running is not None for each in during.status.container_statuses if each.state)
+        assert all(each.state.running is not None for each in during.status.container_statuses)
         await kruise.patch(template=configured("one"))
         await kruise.wait(60)
         (after,) = await kruise.pods()

@@ -99,7 +99,7 @@ async def test_image_is_on_the_node_before_the_pods_are_updated(tmp_path: Path) 
 async def test_nothing_is_downloaded_where_it_does_not_help(
     gates: dict[str, bool], spec: dict[str, Any], change: dict[str, Any], tmp_path: Path
 ) -> None:
-    async with cluster_of(Kruise, tmp_path, **gates) as kruise:
+    async with cluster_of(Kruise, tmp_path, None, **gates) as kruise:
         await kruise.create(manifest(**{"replicas": 5, "updateStrategy": HELD, **spec}))
         await kruise.wait(60)
         await kruise.change("web:2", **change)
@@ -126,7 +126,7 @@ async def test_download_waits_for_updated_pods_and_takes_the_settings(version: s
         fields = {"podUpdatePolicy": "InPlaceIfPossible", "partition": 4, "maxUnavailable": 1}
         strategy = {"type": "RollingUpdate", "rollingUpdate": {**fields, "inPlaceUpdateStrategy": downloads}}
         annotations = {}
-    async with cluster_of(Kruise, tmp_path, **{PREDOWNLOAD_GATE: True}) as kruise:
+    async with cluster_of(Kruise, tmp_path, None, **{PREDOWNLOAD_GATE: True}) as kruise:
         made = manifest(version, replicas=5, updateStrategy=strategy)
         made["metadata"]["annotations"] = annotations
         await kruise.create(made)
@@ -142,7 +142,7 @@ async def test_download_waits_for_updated_pods_and_takes_the_settings(version: s
 
 @pytest.mark.parametrize(("least", "is_early"), [("1", False), ("30%", True), ("none", False)])
 async def test_stateful_sets_download_by_annotations(least: str, is_early: bool, tmp_path: Path) -> None:
-    async with cluster_of(StatefulSets, tmp_path, **{PREDOWNLOAD_GATE: True}) as sets:
+    async with cluster_of(StatefulSets, tmp_path, None, **{PREDOWNLOAD_GATE: True}) as sets:
         strategy = rolling("InPlaceIfPossible", partition=3, maxUnavailable=1)
         made = stateful(
             replicas=4, podManagementPolicy="Parallel", updateStrategy=strategy, template=template(**GATE)
@@ -185,7 +185,7 @@ async def test_daemon_sets_download_for_pods_that_are_recreated_too(tmp_path: Pa
 
 
 async def test_refused_download_is_an_event_and_the_update_goes_on(tmp_path: Path) -> None:
-    async with cluster_of(StatefulSets, tmp_path, **{PREDOWNLOAD_GATE: True}) as sets:
+    async with cluster_of(StatefulSets, tmp_path, None, **{PREDOWNLOAD_GATE: True}) as sets:
         strategy = rolling("InPlaceIfPossible", maxUnavailable=1)
         made = stateful(
             replicas=4, podManagementPolicy="Parallel", updateStrategy=strategy, template=template(**GATE)
@@ -205,7 +205,7 @@ async def test_refused_download_is_an_event_and_the_update_goes_on(tmp_path: Pat
 
 
 async def test_download_goes_with_its_workload(tmp_path: Path) -> None:
-    async with cluster_of(Kruise, tmp_path, **{PREDOWNLOAD_GATE: True}) as kruise:
+    async with cluster_of(Kruise, tmp_path, None, **{PREDOWNLOAD_GATE: True}) as kruise:
         await kruise.create(manifest(replicas=5, updateStrategy=HELD))
         await kruise.wait(60)
         await kruise.change("web:2")

@@ -244,6 +244,59 @@ async def test_wrong_canaries_are_refused(
         await create(kruise, plain)
 
 
+def canary(name: str, base: str, **spec: Any) -> dict[str, Any]:
+    """Return a canary of the SidecarSet ``base``."""
+    plain = sidecar_set(name, updateStrategy={"type": "NotUpdate"}, **spec)
+    plain["metadata"]["annotations"] = {
+        "apps.kruise.io/sidecarset-canary": "true",
+        "apps.kruise.io/sidecarset-base": base,
+    }
+    return plain
+
+
+async def test_base_of_a_canary_is_no_canary_and_stays(kruise: Kruise) -> None:
+    """``TestValidateSidecarSetCanaryAnnotations``: the cases of an update, and of a canary's canary."""
+    await create(kruise, sidecar_set())
+    await create(kruise, sidecar_set("other", containers=[named("x")]))
+    await create(kruise, canary("canary", "sidecars"))
+    await change_set(kruise, "canary", containers=[named("agent", image="agent:2")])
+    with pytest.raises(ApiError, match="base sidecarSet cannot be canary"):
+        await create(kruise, canary("second", "canary"))
+    moved = {"metadata": {"annotations": {"apps.kruise.io/sidecarset-base": "other"}}}
+    with pytest.raises(ApiError, match=r"annotations\[apps.kruise.io/sidecarset-base\] is immutable"):
+        await kruise.client.patch(SidecarSet, "canary", moved)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "conflicts"),
+    [
+        (("Overwrite", "key1"), ("MergePatchJson", "key1"), True),
+        (("Retain", "key1"), ("Overwrite", "key2"), False),
+        (("Retain", "key1"), ("Overwrite", "key1"), False),
+        (("MergePatchJson", "key1"), ("MergePatchJson", "key1"), False),
+    ],
+)
+async def test_annotations_of_two_sets_must_not_overwrite_each_other(
+    one: tuple[str, str], other: tuple[str, str], conflicts: bool
+) -> None:
+    """``TestSidecarSetPodMetadataConflict``."""
+    async with kruise_api(SidecarSetPatchPodMetadataDefaultsAllowed=True) as kruise:
+        sets = [
+            sidecar_set(
+                name,
+                containers=[named(name)],
+                patchPodMetadata=[{"annotations": {key: "{}"}, "patchPolicy": policy}],
+            )
+            for name, (policy, key) in (("a", one), ("b", other))
+        ]
+        await create(kruise, sets[0])
+        if not conflicts:
+            await create(kruise, sets[1])
+            return
+        with pytest.raises(ApiError, match="annotation key1 is in conflict with sidecarset a"):
+            await create(kruise, sets[1])
+
+
 async def test_name_is_short_and_has_no_dots(kruise: Kruise) -> None:
     with pytest.raises(ApiError, match="sidecarset name must consist of alphanumeric characters"):
         await create(kruise, sidecar_set("a.b"))
