@@ -99,3 +99,6 @@ pending_plugins
 # Fields of NodeImages that no controller writes (podling_kruise/imagepull/types.py).
 sync_at
 first_sync_status
+
+# A field of the record of running containers that others read (podling_kruise/inplace/runtime_containers.py).
+plain_hash
