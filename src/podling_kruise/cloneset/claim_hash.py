@@ -1,6 +1,6 @@
 """The hash of claim templates that a CloneSet's revisions carry. Pure.
 
-It tells whether claims have changed together with the template.
+It distinguishes claims that have changed together with the template.
 Upstream: ``pkg/util/volumeclaimtemplate``.
 """
 
