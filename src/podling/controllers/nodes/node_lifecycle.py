@@ -67,6 +67,8 @@ TAINT = Key("taint", "")
 LEASE_NAMESPACE = "kube-node-lease"
 RENEWAL = timedelta(seconds=15)
 """A kubelet renews its lease within this time after the API server has come back: it tries each 7 s."""
+HEARD_WITHIN = timedelta(seconds=15)
+"""One of many kubelets renews its lease within this time, while the API server works."""
 SERVER_ERROR = 500
 """The first code of errors that are the server's."""
 
@@ -117,6 +119,8 @@ class NodeLifecycleController(Controller):
         self._nodes_changed = True
         """Nodes have come or gone since the last pass."""
         self._outages = OwnOutages(options.node_monitor_period)
+        self._heard = clock.steady_now()
+        """The time at which the last lease of a node arrived."""
         self._metrics = NodeMetrics()
         self._nodes.add_handler(self._node_added, self.enqueue_new, self._node_deleted)
         self._leases.add_handler(self._lease_added, lambda old, new: self._lease_added(new))
@@ -133,6 +137,7 @@ class NodeLifecycleController(Controller):
     def _lease_added(self, lease: Lease) -> None:
         if lease.metadata.namespace == LEASE_NAMESPACE:
             self._renewed[lease.metadata.name or ""] = self._pass_count
+            self._heard = clock.steady_now()
 
     def _pod_added(self, pod: Pod) -> None:
         if pod.spec.node_name:
@@ -177,9 +182,9 @@ class NodeLifecycleController(Controller):
         The next look follows at its time in any case: a failure must not delay it.
         """
         try:
-            if self._outages.may_last(self._nodes.failures + self._leases.failures, now):
-                with unless_gone():
-                    await self.client.get(Namespace, LEASE_NAMESPACE)
+            may_last = self._outages.may_last(self._nodes.failures + self._leases.failures, now)
+            if may_last or (len(self._nodes) and now - self._heard > HEARD_WITHIN):
+                await self._ask_server()
             if self._outages.end(clock.steady_now()):
                 self._count_anew(clock.steady_now())
             await self._look_at_all(clock.steady_now())
@@ -189,6 +194,16 @@ class NodeLifecycleController(Controller):
             self._outages.begin(clock.steady_now())
             self._await_renewals(clock.steady_now())
         return RequeueAfter(self._options.node_monitor_period)
+
+    async def _ask_server(self) -> None:
+        """Wait for an answer of the API server: one that comes late ends an outage.
+
+        A server that neither answers nor refuses looks like nodes that are silent all at once.
+        """
+        asked = clock.steady_now()
+        with unless_gone():
+            await self.client.get(Namespace, LEASE_NAMESPACE)
+        self._outages.answered(asked, clock.steady_now())
 
     def _count_anew(self, now: datetime) -> None:
         """Give every node a whole grace period from now on."""
@@ -284,11 +299,18 @@ class NodeLifecycleController(Controller):
         return self._passes[max(0, len(self._passes) - (self._pass_count - count))]
 
     async def _declare_silent(self, node: Node, now: datetime) -> Node:
-        """Write that the node stopped reporting, unless the server has a newer lease of it."""
+        """Write that the node stopped reporting, unless the server has a newer lease of it.
+
+        Raises ``Unreachable`` if the server was silent itself.
+        """
         conditions, name = silent_conditions(node, clock.now()), node.metadata.name or ""
         if conditions is node.status.conditions:
             return node
-        health = self._health[name] = observe(self._health[name], node, await self._read_lease(name), now)
+        asked = clock.steady_now()
+        lease = await self._read_lease(name)
+        if not self._outages.answered(asked, clock.steady_now()):
+            raise Unreachable("the API server has not answered for a while")
+        health = self._health[name] = observe(self._health[name], node, lease, now)
         if not is_silent(health, node, now, self._options):
             return node
         status = structs.replace(node.status, conditions=conditions)

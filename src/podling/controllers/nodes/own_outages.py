@@ -43,6 +43,17 @@ class OwnOutages:
             self.begin(self._last_success)
         return self._since is not None
 
+    def answered(self, asked: datetime, now: datetime) -> bool:
+        """Note the answer to a request; return whether it came in time.
+
+        An answer that took the whole deadline ends an outage: the API server did not work meanwhile, and the
+        kubelets have not had the time to renew their leases since. ``end`` counts it from ``asked`` on.
+        """
+        if now - asked < RENEW_DEADLINE:
+            return True
+        self.begin(asked)
+        return False
+
     def begin(self, now: datetime) -> None:
         """Note that a request failed; an outage that lasts already goes on."""
         if self._since is None:

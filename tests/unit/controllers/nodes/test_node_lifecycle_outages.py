@@ -74,6 +74,23 @@ async def test_outage_of_the_whole_cluster_makes_no_node_unknown(cluster: Contro
         assert changed == [(await ready(cluster, NAMES[0])).last_transition_time] * 3
 
 
+@pytest.mark.parametrize("seconds", [12, 30, 300])
+async def test_server_that_stops_answering_makes_no_node_unknown(cluster: ControlPlane, seconds: int) -> None:
+    """The controller asks for a lease, and the answer arrives before any kubelet could renew its own."""
+    async with controller(cluster) as connection:
+        await pass_time(cluster, 60, *NAMES)
+        fault = RequestFault(verb="get", resource="leases", seconds=seconds, times=1)
+        connection.faults.append(fault)
+        await cluster.advance(seconds=60)
+        assert fault.met == 1
+        await cluster.advance(seconds=seconds)
+        assert await states(cluster) == ["True"] * 3
+        await pass_time(cluster, 40, "a", "b")
+        assert await states(cluster) == ["True"] * 3
+        await pass_time(cluster, 40, "a", "b")
+        assert await states(cluster) == ["True", "True", "Unknown"]
+
+
 async def test_node_that_stays_silent_after_the_outage_is_given_up_a_grace_period_later(
     cluster: ControlPlane,
 ) -> None:
@@ -142,6 +159,26 @@ async def test_store_that_takes_no_writes_makes_no_node_unknown(seconds: int) ->
             nodes = (await cluster.client.list(Node)).items
             found = [find(node.status.conditions, "Ready") for node in nodes]
             assert [each.status for each in found if each is not None] == ["True"] * 6
+
+
+@pytest.mark.parametrize("seconds", [45, 58, 63, 71, 120])
+async def test_cluster_whose_api_server_hangs_keeps_its_nodes(seconds: int) -> None:
+    """Requests of all parts are answered when the server goes on, in any order; none fails."""
+    async with simulated_cluster(nodes=4) as cluster:
+        await cluster.advance(minutes=2)
+        fault = RequestFault()
+        for connection in cluster.connections.values():
+            connection.faults.append(fault)
+        for left in range(seconds, 0, -1):
+            fault.seconds = float(left)
+            await cluster.advance(seconds=1)
+        for connection in cluster.connections.values():
+            connection.faults.remove(fault)
+        for _ in range(100):
+            await cluster.advance(seconds=1)
+            nodes = (await cluster.client.list(Node)).items
+            found = [find(node.status.conditions, "Ready") for node in nodes]
+            assert [each.status for each in found if each is not None] == ["True"] * 4
 
 
 @pytest.mark.parametrize("seconds", [40, 52, 61, 97, 180])

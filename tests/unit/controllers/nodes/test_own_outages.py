@@ -36,6 +36,14 @@ def test_outage_counts_from_the_renew_deadline_on(seconds: float, counts: bool) 
     assert not outages.may_last(0, at(2 + seconds))
 
 
+@pytest.mark.parametrize(("seconds", "is_late"), [(0, False), (9.9, False), (10, True), (70, True)])
+def test_answer_that_takes_the_renew_deadline_ends_an_outage(seconds: float, is_late: bool) -> None:
+    outages = OwnOutages(PERIOD)
+    outages.end(at(0))
+    assert outages.answered(at(1), at(1 + seconds)) is not is_late
+    assert outages.end(at(1 + seconds)) is is_late
+
+
 def test_failure_of_an_informer_begins_an_outage_once() -> None:
     outages = OwnOutages(PERIOD)
     outages.end(at(0))
