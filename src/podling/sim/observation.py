@@ -71,6 +71,11 @@ class Observation:
         self._checkers: list[Checker] = [
             kind(surroundings, partial(self._violated, name)) for name, kind in kinds.items()
         ]
+        self._on_change = self._hooks("change")
+        self._on_container = self._hooks("container")
+        self._on_delivery = self._hooks("delivery")
+        self._on_request = self._hooks("request")
+        self._on_answer_lost = self._hooks("answer_lost")
 
     @property
     def begin(self) -> datetime:
@@ -100,8 +105,8 @@ class Observation:
         """A watch has delivered an event."""
         revision = int(event.object.metadata.resource_version or 0)
         delivery = Delivery(watch, revision, event.type is WatchEventType.BOOKMARK)
-        for checker in self._checkers:
-            self.guarded(checker.delivery, delivery)
+        for hook in self._on_delivery:
+            self.guarded(hook, delivery)
 
     def revision(self) -> int:
         """Return the revision of the last write."""
@@ -109,13 +114,13 @@ class Observation:
 
     def request(self, request: Request) -> None:
         """The server has answered a request."""
-        for checker in self._checkers:
-            self.guarded(checker.request, request)
+        for hook in self._on_request:
+            self.guarded(hook, request)
 
     def answer_lost(self, part: str) -> None:
         """A part does not get the answer to a request that was carried out."""
-        for checker in self._checkers:
-            self.guarded(checker.answer_lost, part)
+        for hook in self._on_answer_lost:
+            self.guarded(hook, part)
 
     def tick(self) -> None:
         """Some seconds have passed."""
@@ -147,8 +152,8 @@ class Observation:
         self.log.change(change)
         self.statistics.change(change)
         self.convergence.change(change)
-        for checker in self._checkers:
-            checker.change(change)
+        for hook in self._on_change:
+            hook(change)
         seconds = self.seconds
         for watch in self.assertions:
             watch.change(change, seconds)
@@ -160,8 +165,13 @@ class Observation:
 
     def _container(self, change: ContainerChange) -> None:
         self.log.container(change)
-        for checker in self._checkers:
-            checker.container(change)
+        for hook in self._on_container:
+            hook(change)
+
+    def _hooks(self, name: str) -> list[Callable[[Any], None]]:
+        """Return the methods of this name of the checkers that have one of their own."""
+        base = getattr(Checker, name)
+        return [getattr(each, name) for each in self._checkers if getattr(type(each), name) is not base]
 
     def _violated(self, checker: str, text: str) -> None:
         if len(self.violations) < VIOLATIONS_MAX:
