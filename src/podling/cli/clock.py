@@ -11,6 +11,7 @@ import msgspec
 
 from podling.cli.access import run_request
 from podling.cli.common_options import Failure, data_directory_option, require_running
+from podling.cli.param_type import ParamType
 from podling.cluster.directory import DataDirectory
 from podling.machinery.durations import seconds_of
 
@@ -19,7 +20,7 @@ WINDING_SECONDS_MAX = 7 * 86_400.0
 """The longest that one command waits, in the machine's time."""
 
 
-class _DurationType(click.ParamType[float]):
+class _DurationType(ParamType[float]):
     name = "duration"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
@@ -38,7 +39,7 @@ def duration_seconds(text: str) -> float:
     return seconds
 
 
-class _SpeedType(click.ParamType[float]):
+class _SpeedType(ParamType[float]):
     name = "speed"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:

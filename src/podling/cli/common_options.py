@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 import click
 
+from podling.cli.param_type import ParamType
 from podling.cluster.directory import DataDirectory
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -35,7 +36,7 @@ def default_data_directory() -> Path:
     return Path(base).expanduser() / "podling"
 
 
-class _DataDirectoryType(click.ParamType[DataDirectory]):
+class _DataDirectoryType(ParamType[DataDirectory]):
     name = "directory"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> DataDirectory:

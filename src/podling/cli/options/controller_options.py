@@ -9,6 +9,7 @@ import click
 from msgspec import structs
 
 from podling.cli.common_options import Failure
+from podling.cli.param_type import ParamType
 from podling.controllers.options import DEFAULT_OPTIONS, ControllerOptions, option_problems
 from podling.machinery.durations import go_duration, seconds_of
 
@@ -36,7 +37,7 @@ DURATIONS = ("period", "stabilization", "delay")
 """The ends of the names of options that are durations."""
 
 
-class _Duration(click.ParamType[float]):
+class _Duration(ParamType[float]):
     name = "duration"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:

@@ -12,6 +12,7 @@ import click
 import yaml
 
 from podling.cli.common_options import Failure
+from podling.cli.param_type import ParamType
 from podling.machinery import quantity
 from podling.sim.importing.from_alibaba import COLUMNS, scenario_from_alibaba
 from podling.sim.importing.from_audit import API, scenario_from_audit
@@ -35,7 +36,7 @@ class _Unusable(Failure):
         click.echo(self.message, err=True)
 
 
-class _Duration(click.ParamType[float]):
+class _Duration(ParamType[float]):
     name = "time"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
@@ -45,7 +46,7 @@ class _Duration(click.ParamType[float]):
             self.fail(str(error), param, ctx)
 
 
-class _Quantity(click.ParamType[float]):
+class _Quantity(ParamType[float]):
     name = "quantity"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
