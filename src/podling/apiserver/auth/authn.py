@@ -56,7 +56,7 @@ class Authenticator:
         """
         if certificate is not None:
             holder, ends = self._certificates.get(certificate) or self._from_certificate(certificate)
-            if ends < clock.now():  # TLS verifies it once, and a connection may last longer
+            if ends < clock.machine_now():  # TLS verifies it once, and a connection may last longer
                 raise errors.unauthorized()
             return holder
         if not authorization:

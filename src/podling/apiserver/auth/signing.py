@@ -90,7 +90,7 @@ class RequestSigner:
         if not csr.is_signature_valid:
             raise ValueError("unable to verify certificate request signature")
         authority, key = self._pki.authority()
-        begin, end = period(lifetime(seconds), clock.now(), authority.not_valid_after_utc)
+        begin, end = period(lifetime(seconds), clock.machine_now(), authority.not_valid_after_utc)
         builder = (
             x509.CertificateBuilder()
             .subject_name(csr.subject)
