@@ -101,6 +101,30 @@ def test_variable_leads_to_the_cluster(cluster):
     done = subprocess.run(["kubectl", "get", "deploy", "-o", "name"], capture_output=True, text=True)
     assert (done.stdout, HERE) == ("deployment.apps/web\\n", os.environ["KUBECONFIG"])
 """
+SETTINGS = """
+nodes: [{name: common, cpu: "64"}]
+start: "2031-01-01"
+"""
+WITH_SETTINGS = """
+import subprocess
+
+import pytest
+
+
+@pytest.fixture(scope="session", autouse=True)
+def fixture_of_the_suite():
+    return subprocess.run(["kubectl", "get", "nodes", "-o", "name"], capture_output=True, text=True)
+
+
+def test_fixture_of_the_session_finds_the_cluster(fixture_of_the_suite):
+    assert fixture_of_the_suite.stdout == "node/common\\n", fixture_of_the_suite.stderr
+
+
+@pytest.mark.podling(start="2032-01-01")
+def test_marker_comes_before_the_file(cluster):
+    assert [each["metadata"]["name"] for each in cluster.list("nodes")] == ["common"]
+    assert cluster.now.year == 2032
+"""
 
 
 @pytest.fixture
@@ -144,6 +168,25 @@ def test_wrong_marker_is_refused(folder: Path) -> None:
 def test_variable_leads_to_the_cluster_of_the_test(folder: Path) -> None:
     code, output = run(folder, BY_VARIABLE, ini="podling_kubeconfig = true\n")
     assert code == 0, output
+
+
+def test_configuration_sets_all_clusters_and_begins_one_before_all_fixtures(folder: Path) -> None:
+    (folder / "settings.yaml").write_text(SETTINGS)
+    ini = "podling_kubeconfig = true\npodling_session_cluster = true\npodling_settings = settings.yaml\n"
+    code, output = run(folder, WITH_SETTINGS, ini=ini)
+    assert code == 0, output
+    assert "2 passed" in output
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [("[1]", "has no settings of a cluster"), ("node: 3", "unknown settings of a cluster: node")],
+)
+def test_wrong_settings_in_the_file_are_refused(folder: Path, text: str, message: str) -> None:
+    (folder / "settings.yaml").write_text(text)
+    code, output = run(folder, "def test_any(cluster): pass", ini="podling_settings = settings.yaml\n")
+    assert code != 0
+    assert message in output
 
 
 def test_package_does_not_import_pytest() -> None:

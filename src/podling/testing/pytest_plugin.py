@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -25,6 +25,7 @@ import pytest
 
 if TYPE_CHECKING:
     from podling.testing.clusters import AsyncCluster, Cluster
+    from podling.testing.settings import TestSettings
 
 MARKER = (
     "podling(nodes=1, clock='paused', start=None, runtime=None, seed=0, settle=0.01): settings of the "
@@ -34,6 +35,8 @@ OWN_FIXTURES = ("cluster", "shared_cluster")
 
 
 KUBECONFIG_INI = "podling_kubeconfig"
+SETTINGS_INI = "podling_settings"
+SESSION_INI = "podling_session_cluster"
 _KUBECONFIG = pytest.StashKey[Path]()
 
 
@@ -41,6 +44,18 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addini(
         KUBECONFIG_INI,
         "Let KUBECONFIG lead to the cluster of the running test, for programs and libraries that read it.",
+        type="bool",
+        default=False,
+    )
+    parser.addini(
+        SETTINGS_INI,
+        "A YAML file with settings of all clusters; those of a test's marker come before them.",
+        type="string",
+        default="",
+    )
+    parser.addini(
+        SESSION_INI,
+        "Start the shared cluster before the first fixture, for suites whose fixtures expect a cluster.",
         type="bool",
         default=False,
     )
@@ -72,25 +87,40 @@ def _restore(before: str | None) -> None:
 def cluster(request: pytest.FixtureRequest) -> Iterator[Cluster | AsyncCluster]:
     """A fresh Kubernetes cluster with simulated nodes, whose time stands still until the test winds it."""
     from podling.testing.clusters import running_cluster
-    from podling.testing.settings import settings_from
 
     marker = request.node.get_closest_marker("podling")
-    try:
-        if marker is not None and marker.args:
-            raise ValueError("settings of a cluster have names")
-        settings = settings_from({} if marker is None else marker.kwargs)
-    except (TypeError, ValueError) as error:
-        raise pytest.UsageError(f"{request.node.nodeid}: {error}") from error
+    if marker is not None and marker.args:
+        raise pytest.UsageError(f"{request.node.nodeid}: settings of a cluster have names")
+    settings = _settings(request.config, {} if marker is None else marker.kwargs, request.node.nodeid)
     with running_cluster(settings) as running:
         yield _fitting(running, request)
 
 
+def _settings(config: pytest.Config, own: Mapping[str, Any], place: str) -> TestSettings:
+    """Return the settings of the configuration's file with ``own`` in place of some. Raises ``UsageError``."""
+    from podling.testing.settings import settings_from, settings_in_file
+
+    name = config.getini(SETTINGS_INI)
+    try:
+        common = settings_in_file(config.rootpath / name) if name else {}
+        return settings_from({**common, **own})
+    except (OSError, TypeError, ValueError) as error:
+        raise pytest.UsageError(f"{place}: {error}") from error
+
+
 @pytest.fixture(scope="session")
-def _podling_shared_cluster() -> Iterator[Cluster]:
+def _podling_shared_cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
     from podling.testing.clusters import running_cluster
 
-    with running_cluster() as running:
+    with running_cluster(_settings(request.config, {}, SETTINGS_INI)) as running:
         yield running
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _podling_session_cluster(request: pytest.FixtureRequest) -> None:
+    """Start the shared cluster before the fixtures of the suite, where the configuration wants that."""
+    if request.config.getini(SESSION_INI):
+        _lead_kubeconfig(request.config, request.getfixturevalue("_podling_shared_cluster"))
 
 
 @pytest.fixture
@@ -114,11 +144,15 @@ def _fitting(found: Cluster, request: pytest.FixtureRequest) -> Cluster | AsyncC
     ``KUBECONFIG`` leads to it where the configuration wants that.
     """
     function = getattr(request, "function", None)
-    path = request.config.stash.get(_KUBECONFIG, None)
+    _lead_kubeconfig(request.config, found)
+    return found.asynchronous if inspect.iscoroutinefunction(function) else found
+
+
+def _lead_kubeconfig(config: pytest.Config, found: Cluster) -> None:
+    path = config.stash.get(_KUBECONFIG, None)
     if path is not None:
         path.touch(mode=0o600)
         path.write_bytes(found.kubeconfig.read_bytes())
-    return found.asynchronous if inspect.iscoroutinefunction(function) else found
 
 
 @pytest.hookimpl(wrapper=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
@@ -61,6 +62,19 @@ def settings_from(values: Mapping[str, Any]) -> TestSettings:
         known = ", ".join(TestSettings.__struct_fields__)
         raise ValueError(f"unknown settings of a cluster: {', '.join(unknown)}; there are: {known}")
     return TestSettings(**values).checked()
+
+
+def settings_in_file(path: Path) -> Mapping[str, Any]:
+    """Return the settings in a YAML file. Raises ``OSError`` and ``ValueError``."""
+    import yaml
+
+    try:
+        found = yaml.safe_load(path.read_text())
+    except yaml.YAMLError as error:
+        raise ValueError(f"{path}: {error}") from error
+    if not isinstance(found, dict):
+        raise ValueError(f"{path} has no settings of a cluster")
+    return found
 
 
 def speed_of(clock: str) -> float:
