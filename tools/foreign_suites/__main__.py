@@ -6,12 +6,15 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import click
+import yaml
 
-from podling import clock
+from podling import clock as time
+from podling.testing.settings import speed_of
 from tools.foreign_suites.cluster import describe_pods, kubectl_version, prepared_cluster
 from tools.foreign_suites.environment import prepare
 from tools.foreign_suites.results import Result, describe, read_report
@@ -32,7 +35,10 @@ LONGEST_SECONDS = 1800
 @click.option(
     "--select", metavar="EXPRESSION", default="", help="Run these tests only, as pytest's -k takes them."
 )
-def main(names: Sequence[str], sources: Sequence[str], work: Path, select: str) -> None:
+@click.option(
+    "--clock", default="running", show_default=True, help="The clock of simulated clusters, as 60x."
+)
+def main(names: Sequence[str], sources: Sequence[str], work: Path, select: str, clock: str) -> None:
     """Run the suites of other projects, all or those named, each against a cluster of its own."""
     clones = dict(source.split("=", 1) for source in sources)
     work.mkdir(parents=True, exist_ok=True)
@@ -42,10 +48,28 @@ def main(names: Sequence[str], sources: Sequence[str], work: Path, select: str) 
         if names and suite.name not in names:
             continue
         clone = clones.get(suite.name)
-        result = run(suite, work.resolve(), Path(clone) if clone else None, select)
+        source = Path(clone) if clone else None
+        if suite.simulated is None:
+            result = run(suite, work.resolve(), source, select)
+        else:
+            result = run_simulated(suite, work.resolve(), source, clock, select)
         click.echo(describe(suite.name, result))
         good = good and result.good
     sys.exit(0 if good else 1)
+
+
+def cluster_settings(suite: Suite, clock: str) -> Mapping[str, Any]:
+    """Return the settings of a simulated cluster.
+
+    A program works as long in the machine's time at any speed of the clock.
+    """
+    containers: dict[str, dict[str, Any]] = {}
+    for pattern, script in (suite.simulated or {}).items():
+        containers[pattern] = {"startSeconds": script["startSeconds"]}
+        if "seconds" in script:
+            seconds = script["seconds"] * (speed_of(clock) or 1.0)
+            containers[pattern]["runs"] = [{"seconds": seconds, "exitCode": int(script["exitCode"])}]
+    return {"clock": clock, "runtime": {"containers": containers}}
 
 
 def run(suite: Suite, work: Path, clone: Path | None, select: str = "") -> Result:
@@ -71,7 +95,7 @@ def run(suite: Suite, work: Path, clone: Path | None, select: str = "") -> Resul
                 **ready.variables,
                 **{name: str(path) for name, path in places.items()},
             }
-            begun = clock.monotonic()
+            begun = time.monotonic()
             with (logs / f"{suite.name}.log").open("w") as log:
                 try:
                     subprocess.run(
@@ -84,10 +108,34 @@ def run(suite: Suite, work: Path, clone: Path | None, select: str = "") -> Resul
                     )
                 except subprocess.TimeoutExpired:
                     log.write(f"\ngiven up after {LONGEST_SECONDS} s\n")
-            result = read_report(report, suite.excuses, clock.monotonic() - begun)
+            result = read_report(report, suite.excuses, time.monotonic() - begun)
             if not result.good:
                 (logs / f"{suite.name}.cluster.log").write_text(f"{describe_pods(cluster)}\n{cluster.log()}")
             return result
+
+
+def run_simulated(suite: Suite, work: Path, clone: Path | None, clock: str, select: str = "") -> Result:
+    """Run a suite on the pytest plugin, whose clusters' time passes as ``clock`` says."""
+    logs = work / "logs"
+    logs.mkdir(exist_ok=True)
+    report = logs / f"{suite.name}-{clock}.xml"
+    report.unlink(missing_ok=True)
+    ready = prepare(suite, work, clone, report)
+    with tempfile.TemporaryDirectory(prefix="podling-foreign-") as folder:
+        settings = Path(folder) / "settings.yaml"
+        settings.write_text(yaml.safe_dump(cluster_settings(suite, clock)))
+        selection = ["-k", select] if select else []
+        command = [*ready.command, "-o", f"podling_settings={settings}", *selection]
+        variables = {**os.environ, **ready.variables, "HOME": folder, "TMPDIR": folder}
+        begun = time.monotonic()
+        with (logs / f"{suite.name}-{clock}.log").open("w") as log:
+            try:
+                subprocess.run(
+                    command, cwd=ready.folder, env=variables, stdout=log, stderr=log, timeout=LONGEST_SECONDS
+                )
+            except subprocess.TimeoutExpired:
+                log.write(f"\ngiven up after {LONGEST_SECONDS} s\n")
+        return read_report(report, suite.excuses, time.monotonic() - begun)
 
 
 if __name__ == "__main__":

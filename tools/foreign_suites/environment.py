@@ -16,6 +16,7 @@ from pathlib import Path
 from tools.foreign_suites.suites import Suite
 
 HERE = Path(__file__).parent
+ROOT = HERE.parents[1]
 STAND_INS = HERE / "stand_ins"
 NODE_PACKAGES = ("@kubernetes/client-node@2.0.1", "node@22.22.0", "tsx@4.23.15")
 CLIENT_MODULES = ("index", "cp", "portforward", "watch", "cache")
@@ -42,6 +43,8 @@ def prepare(suite: Suite, work: Path, clone: Path | None, report: Path) -> Envir
     if suite.node:
         return _node_environment(source, report)
     python = _python(suite, work)
+    if suite.simulated is not None:
+        return _plugin_environment(suite, source, python, report)
     if suite.repository:
         for name in ("pytest.ini", "conftest.py"):
             shutil.copyfile(STAND_INS / name, source / name)
@@ -51,6 +54,23 @@ def prepare(suite: Suite, work: Path, clone: Path | None, report: Path) -> Envir
         {
             "PYTHONPATH": f"{STAND_INS}",
             "PATH": f"{python.parent}:{os.environ['PATH']}",
+            "PYTHONDONTWRITEBYTECODE": "1",
+        },
+    )
+
+
+def _plugin_environment(suite: Suite, source: Path, python: Path, report: Path) -> Environment:
+    """Return the environment of a suite that runs on the pytest plugin, with stand-ins for other tools."""
+    options = (
+        *("-p", "podling.testing.pytest_plugin", "-o", "podling_kubeconfig=true"),
+        *("-o", "podling_session_cluster=true"),
+    )
+    return Environment(
+        source,
+        [str(python), "-m", "pytest", f"--junitxml={report}", *options, *suite.arguments],
+        {
+            "PYTHONPATH": os.pathsep.join(map(str, (STAND_INS, ROOT / "src", source))),
+            "PATH": os.pathsep.join((str(STAND_INS / "bin"), str(python.parent), os.environ["PATH"])),
             "PYTHONDONTWRITEBYTECODE": "1",
         },
     )

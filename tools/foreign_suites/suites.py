@@ -6,6 +6,7 @@ caller names a local clone, and the pinned commit is taken from it.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 
@@ -36,6 +37,9 @@ class Suite:
     node: bool = False
     system_pod: bool = False
     excuses: tuple[Excuse, ...] = ()
+    simulated: Mapping[str, Mapping[str, float]] | None = None
+    """The scripts of simulated containers by pattern, in seconds of the machine, for a suite that runs on the
+    pytest plugin in place of a cluster with real containers; its own configuration stays."""
 
 
 # kr8s takes a port from 10000 to 60000 on which no socket listens. A connection that ended in the last minute
@@ -110,6 +114,24 @@ SUITES = (
         repository="kubernetes-client/javascript",
         paths=("src/test/integration",),
         node=True,
+    ),
+    Suite(
+        "dask-kubernetes",
+        "1daa175f33554549a65530a26300f46368083e7e",
+        (
+            *("-p", "no:cacheprovider", "-p", "pytest_kind.plugin", "-o", "addopts=", "--timeout=40"),
+            "dask_kubernetes/operator/controller/tests",
+            # These connect to a program in a container, and simulated containers run none.
+            "--deselect=dask_kubernetes/operator/controller/tests/test_controller.py::test_simplecluster",
+            "--deselect=dask_kubernetes/operator/controller/tests/test_controller.py::test_scalesimplecluster",
+        ),
+        repository="dask/dask-kubernetes",
+        paths=("dask_kubernetes", "pyproject.toml"),
+        simulated={
+            "*/simple-job-runner/*": {"startSeconds": 2, "seconds": 7, "exitCode": 0},
+            "*/failed-job-runner/*": {"startSeconds": 2, "seconds": 7, "exitCode": 1},
+            "*": {"startSeconds": 2},
+        },
     ),
 )
 """All suites, in the order in which they run when none is named."""

@@ -97,7 +97,7 @@ def cluster(request: pytest.FixtureRequest) -> Iterator[Cluster | AsyncCluster]:
 
 
 def _settings(config: pytest.Config, own: Mapping[str, Any], place: str) -> TestSettings:
-    """Return the settings of the configuration's file with ``own`` in place of some. Raises ``UsageError``."""
+    """Return the settings of the configuration's file, and ``own`` before them. Raises ``UsageError``."""
     from podling.testing.settings import settings_from, settings_in_file
 
     name = config.getini(SETTINGS_INI)

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from podling.testing.settings import settings_from
+from tools.foreign_suites.__main__ import cluster_settings
 from tools.foreign_suites.environment import HERE, unpack_source
 from tools.foreign_suites.suites import SUITES, Suite
 
@@ -60,3 +62,12 @@ def test_every_suite_of_python_has_locked_requirements(suite: Suite) -> None:
     if not suite.repository:
         assert f"{suite.name}=={suite.version}" in wanted.splitlines()
         assert f"{suite.name}=={suite.version} " in locked
+
+
+@pytest.mark.parametrize(("clock", "seconds"), [("running", 7), ("60x", 420)])
+def test_simulated_programs_work_as_long_in_the_time_of_the_machine(clock: str, seconds: float) -> None:
+    suite = Suite("a", "1", simulated={"*/job/*": {"startSeconds": 2, "seconds": 7, "exitCode": 1}})
+    settings = cluster_settings(suite, clock)
+    script = {"startSeconds": 2, "runs": [{"seconds": seconds, "exitCode": 1}]}
+    assert settings == {"clock": clock, "runtime": {"containers": {"*/job/*": script}}}
+    assert settings_from(settings).clock == clock

@@ -23,6 +23,9 @@ class KindCluster:
     def delete(self) -> None:
         """Do nothing: the creator of the cluster deletes it."""
 
+    def load_docker_image(self, image: str) -> None:
+        """Do nothing: the cluster's images are the stand-ins, or simulated."""
+
     def kubectl(self, *arguments: str) -> str:
         """Run kubectl and return its output; raise CalledProcessError if it fails."""
         environment = {**os.environ, "KUBECONFIG": str(self.kubeconfig_path)}
