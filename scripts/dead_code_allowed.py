@@ -21,6 +21,7 @@ format_commands
 _clock_resolution  # asyncio's loop
 datagram_received  # asyncio's protocol
 trace  # the third argument of __aexit__
+__class_getitem__  # of a class with a type parameter
 __cause__  # shown with the exception
 __call__  # the shape of a function in a protocol
 
@@ -50,6 +51,7 @@ pytest_load_initial_conftests
 pytest_configure  # pytest finds hooks and fixtures by name
 pytest_runtest_makereport
 shared_cluster
+_podling_session_cluster
 
 # For tests of users: podling.testing hands out these objects, and docs/runtimes.md names the last two.
 acting_as
