@@ -11,7 +11,7 @@ import msgspec
 
 from podling.cli.access import run_request
 from podling.cli.common_options import Failure, data_directory_option, require_running
-from podling.cli.param_type import ParamType
+from podling.cli.options.param_type import ParamType
 from podling.cluster.directory import DataDirectory
 from podling.machinery.durations import seconds_of
 

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import click
 
-from podling.cli.param_type import ParamType
+from podling.cli.options.param_type import ParamType
 from podling.cluster.directory import DataDirectory
 
 Command = TypeVar("Command", bound=Callable[..., Any])

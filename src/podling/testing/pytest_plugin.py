@@ -98,11 +98,11 @@ def cluster(request: pytest.FixtureRequest) -> Iterator[Cluster | AsyncCluster]:
 
 def _settings(config: pytest.Config, own: Mapping[str, Any], place: str) -> TestSettings:
     """Return the settings of the configuration's file, and ``own`` before them. Raises ``UsageError``."""
-    from podling.testing.settings import settings_from, settings_in_file
+    from podling.testing.settings import settings_from, settings_in
 
     name = config.getini(SETTINGS_INI)
     try:
-        common = settings_in_file(config.rootpath / name) if name else {}
+        common = settings_in((config.rootpath / name).read_text(), name) if name else {}
         return settings_from({**common, **own})
     except (OSError, TypeError, ValueError) as error:
         raise pytest.UsageError(f"{place}: {error}") from error

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
@@ -64,16 +63,16 @@ def settings_from(values: Mapping[str, Any]) -> TestSettings:
     return TestSettings(**values).checked()
 
 
-def settings_in_file(path: Path) -> Mapping[str, Any]:
-    """Return the settings in a YAML file. Raises ``OSError`` and ``ValueError``."""
+def settings_in(text: str, name: str) -> Mapping[str, Any]:
+    """Return the settings in the YAML text of the file ``name``. Raises ``ValueError``."""
     import yaml
 
     try:
-        found = yaml.safe_load(path.read_text())
+        found = yaml.safe_load(text)
     except yaml.YAMLError as error:
-        raise ValueError(f"{path}: {error}") from error
+        raise ValueError(f"{name}: {error}") from error
     if not isinstance(found, dict):
-        raise ValueError(f"{path} has no settings of a cluster")
+        raise ValueError(f"{name} has no settings of a cluster")
     return found
 
 

@@ -9,7 +9,7 @@ import click
 from msgspec import structs
 
 from podling.cli.common_options import Failure
-from podling.cli.param_type import ParamType
+from podling.cli.options.param_type import ParamType
 from podling.controllers.options import DEFAULT_OPTIONS, ControllerOptions, option_problems
 from podling.machinery.durations import go_duration, seconds_of
 

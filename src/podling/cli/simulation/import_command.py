@@ -12,7 +12,7 @@ import click
 import yaml
 
 from podling.cli.common_options import Failure
-from podling.cli.param_type import ParamType
+from podling.cli.options.param_type import ParamType
 from podling.machinery import quantity
 from podling.sim.importing.from_alibaba import COLUMNS, scenario_from_alibaba
 from podling.sim.importing.from_audit import API, scenario_from_audit

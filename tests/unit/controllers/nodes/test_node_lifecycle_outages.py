@@ -76,7 +76,7 @@ async def test_outage_of_the_whole_cluster_makes_no_node_unknown(cluster: Contro
 
 @pytest.mark.parametrize("seconds", [12, 30, 300])
 async def test_server_that_stops_answering_makes_no_node_unknown(cluster: ControlPlane, seconds: int) -> None:
-    """The controller asks for a lease, and the answer arrives before any kubelet could renew its own."""
+    """The controller requests a lease, and the answer arrives before any kubelet could renew its own."""
     async with controller(cluster) as connection:
         await pass_time(cluster, 60, *NAMES)
         fault = RequestFault(verb="get", resource="leases", seconds=seconds, times=1)
