@@ -123,7 +123,7 @@ def run_simulated(suite: Suite, work: Path, clone: Path | None, clock: str, sele
     ready = prepare(suite, work, clone, report)
     with tempfile.TemporaryDirectory(prefix="podling-foreign-") as folder:
         settings = Path(folder) / "settings.yaml"
-        settings.write_text(yaml.safe_dump(cluster_settings(suite, clock)))
+        settings.write_text(yaml.safe_dump(cluster_settings(suite, clock), sort_keys=False))
         selection = ["-k", select] if select else []
         command = [*ready.command, "-o", f"podling_settings={settings}", *selection]
         variables = {**os.environ, **ready.variables, "HOME": folder, "TMPDIR": folder}
