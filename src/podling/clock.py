@@ -77,6 +77,11 @@ def now() -> datetime:
     return datetime.now(UTC) if loop is None else datetime.fromtimestamp(loop.wall_time(), UTC)
 
 
+def machine_now() -> datetime:
+    """Return ``now()`` in the machine's time, which a wound clock neither stops nor sets: for TLS."""
+    return now() if wound_clock() is None else datetime.now(UTC)
+
+
 def steady_now() -> datetime:
     """Return the time in UTC on a clock that is never set: for moments that one process compares.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ssl
 import urllib.request
+from pathlib import Path
 from typing import Any
 
 from podling.testing.clusters import Cluster
@@ -42,10 +43,13 @@ spec: {size: 3}
 SLOW = {"containers": {"default/*/*": {"startSeconds": 40}}}
 
 
-def request(cluster: Cluster, path: str) -> Any:
-    """Return what the API server answers an administrator over HTTPS."""
+def request(cluster: Cluster, path: str, certificate: Path | None = None) -> Any:
+    """Return what the API server answers over HTTPS: an administrator, or the holder of a key pair (PEM)."""
     keys = cluster._thread.keys
     context = ssl.create_default_context(cadata=cluster.ca_pem.decode())
-    context.load_cert_chain(keys.admin.certificate, keys.admin.key)
+    if certificate is None:
+        context.load_cert_chain(keys.admin.certificate, keys.admin.key)
+    else:
+        context.load_cert_chain(certificate)
     with urllib.request.urlopen(cluster.url + path, context=context, timeout=60) as response:
         return response.read()

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from podling.testing.clusters import Cluster, running_cluster
 from podling.testing.settings import TestSettings
+from tests.support import certificate_requests
 from tests.support.tested_clusters import WEB, request
 
 
@@ -32,3 +35,17 @@ def test_logs_come_from_simulated_kubelets(cluster: Cluster) -> None:
     metadata = {"name": "a", "annotations": annotations}
     cluster.apply({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec})
     assert request(cluster, "/api/v1/namespaces/default/pods/a/log") == b"hello\n"
+
+
+def test_certificates_are_good_by_the_machines_time(tmp_path: Path) -> None:
+    """The cluster begins after the end of its authority; in an hour the cleaner of requests makes a pass."""
+    manifest = certificate_requests.manifest("jane", certificate_requests.request_pem("jane"), ["client auth"])
+    approval = {"type": "Approved", "status": "True", "reason": "Test", "message": ""}
+    with running_cluster(TestSettings(nodes=0, start="2090-01-01")) as cluster:
+        cluster.apply(manifest)
+        cluster.patch("csr/jane", {"status": {"conditions": [approval]}}, subresource="approval")
+        cluster.advance(hours=1)
+        signed = base64.b64decode(cluster.get("csr/jane")["status"]["certificate"])
+        (tmp_path / "jane.pem").write_bytes(signed + certificate_requests.key_pem())
+        assert json.loads(request(cluster, "/api/v1/namespaces"))["kind"] == "NamespaceList"
+        assert json.loads(request(cluster, "/api", tmp_path / "jane.pem"))["kind"] == "APIVersions"

@@ -118,7 +118,7 @@ class Pki:
         from cryptography.hazmat.primitives.asymmetric import ec
 
         pair = KeyPair(self.folder / f"{file_name}.crt", self.folder / f"{file_name}.key")
-        now = clock.now()
+        now = clock.machine_now()
         authority, authority_key = self.authority()
         if _serves(pair, authority, names, now):
             return pair
@@ -166,7 +166,7 @@ class Pki:
         from cryptography.hazmat.primitives import serialization
         from cryptography.hazmat.primitives.asymmetric import ec
 
-        key, now = ec.generate_private_key(ec.SECP256R1()), clock.now()
+        key, now = ec.generate_private_key(ec.SECP256R1()), clock.machine_now()
         name = _name("podling-ca")
         certificate = (
             x509.CertificateBuilder()

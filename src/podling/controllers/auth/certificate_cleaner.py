@@ -30,9 +30,9 @@ class CertificateCleanerController(Controller):
         self.queue.add(PASS)
 
     async def reconcile(self, key: Key) -> RequeueAfter:
-        now = clock.now()
+        now, machine_now = clock.now(), clock.machine_now()
         for request in self._requests.values():
-            if is_over(request, now):
+            if is_over(request, now, machine_now):
                 await self._remove(request.metadata.name or "")
         return RequeueAfter(PASS_SECONDS)
 

@@ -145,9 +145,9 @@ _RULES: Mapping[str, Callable[[Wanted, tuple[str, ...]], str]] = {
 SIGNERS = tuple(_RULES)
 
 
-def is_over(request: CertificateSigningRequest, now: datetime) -> bool:
+def is_over(request: CertificateSigningRequest, now: datetime, machine_now: datetime) -> bool:
     """Return whether the request may be deleted: decided an hour ago, pending for a day, or its certificate
-    expired."""
+    expired. Certificates are good by the machine's time."""
     created = request.metadata.creation_timestamp
     if not request.status.conditions:
         return _is_older(created, PENDING_KEPT, now)
@@ -159,7 +159,7 @@ def is_over(request: CertificateSigningRequest, now: datetime) -> bool:
         if condition.type == APPROVED:
             if _is_older(since, APPROVED_KEPT if issued else PENDING_KEPT, now):
                 return True
-            if issued and _has_run_out(request, now):
+            if issued and _has_run_out(request, machine_now):
                 return True
     return False
 

@@ -199,4 +199,4 @@ def test_old_requests_are_over(age: int, certificate: str, conditions: dict[str,
         spec=CertificateSigningRequestSpec(request="", signer_name=CLIENT),
         status=CertificateSigningRequestStatus(conditions=made, certificate=certificate),
     )
-    assert is_over(request, NOW) is over
+    assert is_over(request, NOW, NOW) is over
