@@ -5,8 +5,11 @@ from __future__ import annotations
 import logging
 import multiprocessing
 import re
+import signal
 from collections.abc import Iterator, Sequence
 from functools import partial
+from multiprocessing import resource_tracker
+from multiprocessing.pool import Pool
 from pathlib import Path
 
 from podling.sim.runner import Outcome, run_scenario
@@ -34,9 +37,20 @@ def run_seeds(scenario: Scenario, folder: Path, seeds: Sequence[int], jobs: int)
     if jobs == 1:
         yield from map(work, seeds)
         return
-    # Processes are started afresh: a fork would copy the threads of libraries.
-    with multiprocessing.get_context("spawn").Pool(min(jobs, len(seeds))) as pool:
+    with _pool(min(jobs, len(seeds))) as pool:
         yield from pool.imap_unordered(work, seeds)
+
+
+def _pool(processes: int) -> Pool:
+    """Return processes that Ctrl-C on the terminal does not reach: the first process ends them."""
+    # The tracker, once it runs, leaves the mask of signals alone; processes inherit it.
+    resource_tracker.ensure_running()
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        # Processes are started afresh: a fork would copy the threads of libraries.
+        return multiprocessing.get_context("spawn").Pool(processes)
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _run(scenario: Scenario, folder: Path, seed: int) -> Outcome:
