@@ -35,7 +35,7 @@ type cluster struct {
 	input   io.Closer
 }
 
-// startCluster returns a cluster when it is Ready. It ends with its standard input, so also when this program is killed.
+// startCluster returns a cluster when it is Ready. It ends with its standard input, also when this program is killed.
 func startCluster(options ...string) (*cluster, error) {
 	command := exec.Command("podling", append([]string{"test-server"}, options...)...)
 	command.Stderr = os.Stderr

@@ -172,7 +172,8 @@ func electLeader(ctx context.Context, c *cluster) error {
 	if err != nil {
 		return err
 	}
-	fmt.Printf("leader election: %s leads after %d transition(s)\n", *lease.Spec.HolderIdentity, *lease.Spec.LeaseTransitions)
+	holder, transitions := *lease.Spec.HolderIdentity, *lease.Spec.LeaseTransitions
+	fmt.Printf("leader election: %s leads after %d transition(s)\n", holder, transitions)
 	return nil
 }
 
@@ -256,4 +257,3 @@ func printContentTypes(_ context.Context, c *cluster) error {
 	fmt.Println("content type:", protobuf)
 	return nil
 }
-

@@ -95,7 +95,8 @@ func TestOperatorInCluster(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := &reconciler{manager.GetClient(), manager.GetScheme()}
-	if err := ctrl.NewControllerManagedBy(manager).For(&corev1.ConfigMap{}).Owns(&appsv1.Deployment{}).Complete(r); err != nil {
+	builder := ctrl.NewControllerManagedBy(manager).For(&corev1.ConfigMap{}).Owns(&appsv1.Deployment{})
+	if err := builder.Complete(r); err != nil {
 		t.Fatal(err)
 	}
 	managing, stop := context.WithCancel(ctx)

@@ -39,7 +39,9 @@ def test_logs_come_from_simulated_kubelets(cluster: Cluster) -> None:
 
 def test_certificates_are_good_by_the_machines_time(tmp_path: Path) -> None:
     """The cluster begins after the end of its authority; in an hour the cleaner of requests makes a pass."""
-    manifest = certificate_requests.manifest("jane", certificate_requests.request_pem("jane"), ["client auth"])
+    manifest = certificate_requests.manifest(
+        "jane", certificate_requests.request_pem("jane"), ["client auth"]
+    )
     approval = {"type": "Approved", "status": "True", "reason": "Test", "message": ""}
     with running_cluster(TestSettings(nodes=0, start="2090-01-01")) as cluster:
         cluster.apply(manifest)
