@@ -96,11 +96,6 @@ def steady_now() -> datetime:
     return datetime.fromtimestamp(_STARTED_AT + time.monotonic(), UTC)
 
 
-def machine_now() -> datetime:
-    """Return ``now()`` in the machine's time, which a wound clock does not move: TLS knows no other."""
-    return now() if wound_clock() is None else datetime.now(UTC)
-
-
 def seconds_precision(moment: datetime) -> datetime:
     """``moment`` cut to whole seconds, as API timestamps (``metav1.Time``) carry it."""
     return moment.replace(microsecond=0)
