@@ -207,6 +207,17 @@ async def test_call_that_succeeds_with_an_error_is_not_repeated(ground: Ground, 
     assert len([box for box in boxes if box.ready]) == 1
 
 
+async def test_pod_with_a_sidecar_waits_before_its_sandbox_is_tried_again(ground: Ground) -> None:
+    fault = Fault(verb="run_sandbox", pod="web", error=BROKEN)
+    ground.breaks(fault)
+    await ground.node.create(pod(initContainers=[{"name": "side", "image": "x:1", "restartPolicy": "Always"}]))
+    await ground.node.pass_time(60)
+    assert 2 <= fault.met <= 20
+    ground.heals()
+    await ground.node.pass_time(15)
+    assert condition(await ground.node.get(), "Ready") == "True"
+
+
 async def test_hanging_stop_is_reported_and_the_sandbox_ends_the_pod(ground: Ground) -> None:
     ground.breaks(Fault(verb="stop_container", pod="web", hangs=True))
     await ground.node.create(pod(terminationGracePeriodSeconds=GRACE))

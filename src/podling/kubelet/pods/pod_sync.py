@@ -111,10 +111,9 @@ class PodSync:
         await self._kill([kill for kill in plan.kill if kill.name not in replaced], current)
         for held in plan.held:
             self._note_held(pod, held, memory)
-        if plan.create_sandbox or plan.starts:
-            await self._start(plan, current)
+        has_begun = (plan.create_sandbox or bool(plan.starts)) and await self._start(plan, current)
         # A sidecar without a startup probe lets the next container start at once.
-        return any(
+        return has_begun and any(
             is_sidecar(container) and container.startup_probe is None and container.name not in memory.waiting
             for container in plan.start_init
         )
@@ -162,10 +161,11 @@ class PodSync:
         )
         memory.waiting[name] = WaitingReason("CrashLoopBackOff", message)
 
-    async def _start(self, plan: PodPlan, current: Pass) -> None:
+    async def _start(self, plan: PodPlan, current: Pass) -> bool:
+        """Return whether the pod had all that its containers share, so that each of them was tried."""
         pod, memory, replaced = current.pod, current.memory, replacements(plan)
         if memory.volume_failures and not await self.set_up_volumes(current):
-            return  # the images were looked up and reported when the volumes were first tried
+            return False  # the images were looked up and reported when the volumes were first tried
         ensure = self._services.images.ensure
         tasks: list[asyncio.Task[Any]] = []
 
@@ -184,9 +184,9 @@ class PodSync:
             }
             sandbox = await sandboxing
             if not await mounting or sandbox is None:
-                return
+                return False
             if not self._write_files(plan, sandbox, current):
-                return
+                return False
             if not all(task.done() for task in tasks):
                 await current.progress()
             staying: Collection[str] | None = None
@@ -202,6 +202,7 @@ class PodSync:
                 await self._start_one(container, sandbox, images[container.name], volumes, current)
             if memory.restarting_all and plan.start:
                 memory.restarting_all = False
+            return True
         finally:
             await cancel_and_wait(tasks)
 
