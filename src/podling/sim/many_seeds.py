@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import logging
 import multiprocessing
+import os
 import re
 import signal
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from contextlib import contextmanager
 from functools import partial
+from itertools import islice
 from multiprocessing import resource_tracker
-from multiprocessing.pool import Pool
 from pathlib import Path
 
 from podling.sim.runner import Outcome, run_scenario
 from podling.sim.scenario import Scenario
 
 SEEDS_MAX = 1_000_000
+_SAFE_PATH = "PYTHONSAFEPATH"
+"""The environment variable with which Python imports nothing from the current folder."""
 _RANGE = re.compile(r"(\d+)(?:\.\.(\d+))?")
 
 
@@ -32,24 +37,56 @@ def parse_seeds(text: str) -> Sequence[int]:
 
 
 def run_seeds(scenario: Scenario, folder: Path, seeds: Sequence[int], jobs: int) -> Iterator[Outcome]:
-    """Yield the outcome of each seed, in the order in which they end."""
+    """Yield the outcome of each seed, in the order in which they end.
+
+    Also a single job is a process: Ctrl-C may come while the loop of the next seed is made or closed, which
+    this process survives. Raises ``BrokenProcessPool`` when one of the processes dies.
+    """
     work = partial(_run, scenario, folder)
-    if jobs == 1:
-        yield from map(work, seeds)
-        return
-    with _pool(min(jobs, len(seeds))) as pool:
-        yield from pool.imap_unordered(work, seeds)
+    with _starting_processes():
+        # Processes are started afresh: a fork would copy the threads of libraries.
+        executor = ProcessPoolExecutor(min(jobs, len(seeds)), multiprocessing.get_context("spawn"))
+    with executor:
+        try:
+            yield from _outcomes(executor, work, seeds, at_once=2 * jobs)
+        except BaseException:
+            for process in multiprocessing.active_children():
+                process.terminate()
+            raise
 
 
-def _pool(processes: int) -> Pool:
-    """Return processes that Ctrl-C on the terminal does not reach: the first process ends them."""
+def _outcomes(
+    executor: ProcessPoolExecutor, work: Callable[[int], Outcome], seeds: Sequence[int], at_once: int
+) -> Iterator[Outcome]:
+    left, pending = iter(seeds), set[Future[Outcome]]()
+    while True:
+        with _starting_processes():
+            pending |= {executor.submit(work, seed) for seed in islice(left, at_once - len(pending))}
+        if not pending:
+            return
+        done, pending = wait(pending, return_when=FIRST_COMPLETED)
+        for each in done:
+            yield each.result()
+
+
+@contextmanager
+def _starting_processes() -> Iterator[None]:
+    """Let processes start that Ctrl-C on the terminal does not reach: the first process ends them.
+
+    They do not import from the current folder, where a module may have the name of one of Python's.
+    """
+    safe_path = os.environ.get(_SAFE_PATH)
+    os.environ[_SAFE_PATH] = "1"
     # The tracker, once it runs, leaves the mask of signals alone; processes inherit it.
     resource_tracker.ensure_running()
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
-        # Processes are started afresh: a fork would copy the threads of libraries.
-        return multiprocessing.get_context("spawn").Pool(processes)
+        yield
     finally:
+        if safe_path is None:
+            del os.environ[_SAFE_PATH]
+        else:
+            os.environ[_SAFE_PATH] = safe_path
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
