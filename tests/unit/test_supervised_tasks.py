@@ -92,6 +92,9 @@ FAULTS = [
     WriteFailed("the write was not saved: database or disk is full"),
 ]
 
+GATES = {"GenericWorkload": True}
+"""Feature gates that start tasks."""
+
 SHORT_LIVED = {"kubelet/status", "apiserver/feed", "kubelet/probe", "kubelet/pod"}
 
 MANIFEST = """
@@ -129,7 +132,9 @@ async def nothing_measured(node: Node) -> str:
 @asynccontextmanager
 async def control_plane(plane: ControlPlane, tmp_path: Path) -> AsyncIterator[None]:
     """Run scheduler and controllers, which must not end by themselves."""
-    components = asyncio.create_task(run_components(plane.client_for, "", NoFolders(tmp_path)))
+    components = asyncio.create_task(
+        run_components(plane.client_for, "", NoFolders(tmp_path), feature_gates=GATES)
+    )
     try:
         yield
         assert not components.done()
@@ -168,7 +173,7 @@ async def test_every_task_may_fail_once(
     files = tmp_path / "manifests"
     files.mkdir()
     (files / "proxy.yaml").write_text(MANIFEST)
-    async with memory_cluster() as plane:
+    async with memory_cluster(feature_gates=GATES) as plane:
         plane.server.show_itself()
         plane.server.measure_loop()
         plane.server.start_workers()

@@ -210,7 +210,8 @@ async def test_call_that_succeeds_with_an_error_is_not_repeated(ground: Ground, 
 async def test_pod_with_a_sidecar_waits_before_its_sandbox_is_tried_again(ground: Ground) -> None:
     fault = Fault(verb="run_sandbox", pod="web", error=BROKEN)
     ground.breaks(fault)
-    await ground.node.create(pod(initContainers=[{"name": "side", "image": "x:1", "restartPolicy": "Always"}]))
+    sidecar = {"name": "side", "image": "x:1", "restartPolicy": "Always"}
+    await ground.node.create(pod(initContainers=[sidecar]))
     await ground.node.pass_time(60)
     assert 2 <= fault.met <= 20
     ground.heals()
