@@ -40,7 +40,7 @@ def run_seeds(scenario: Scenario, folder: Path, seeds: Sequence[int], jobs: int)
     """Yield the outcome of each seed, in the order in which they end.
 
     Also a single job is a process: Ctrl-C may come while the loop of the next seed is made or closed, which
-    this process survives. Raises ``BrokenProcessPool`` when one of the processes dies.
+    this process survives. Raises ``BrokenProcessPool`` when one of the processes was killed.
     """
     work = partial(_run, scenario, folder)
     with _starting_processes():
