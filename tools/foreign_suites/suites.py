@@ -66,6 +66,13 @@ SUITES = (
             "tests/e2e",
             "examples",
         ),
+        excuses=(
+            Excuse(
+                "",
+                "AST constructor recursion depth mismatch",
+                "Python 3.11 cannot always parse a file while garbage is collected (its issue 106905)",
+            ),
+        ),
     ),
     Suite(
         "kr8s",
