@@ -26,11 +26,9 @@ def field_value(pod: Pod, path: str, *, host_ips: tuple[str, ...] = (), pod_ips:
 
     Raises ``UnsupportedField``.
     """
+    if (one := label_or_annotation(pod, path)) is not None:
+        return one
     metadata = pod.metadata
-    match = _SUBSCRIPT.fullmatch(path)
-    if match:
-        held = metadata.labels if match[1] == "metadata.labels" else metadata.annotations
-        return held.get(match[2], "")
     plain: dict[str, str | None] = {
         "metadata.name": metadata.name,
         "metadata.namespace": metadata.namespace,
@@ -49,6 +47,15 @@ def field_value(pod: Pod, path: str, *, host_ips: tuple[str, ...] = (), pod_ips:
     if path not in plain:
         raise UnsupportedField(f"unsupported fieldPath: {path}")
     return plain[path] or ""
+
+
+def label_or_annotation(pod: Pod, path: str) -> str | None:
+    """Return the label or annotation that ``path`` names, empty without it; None for other paths."""
+    match = _SUBSCRIPT.fullmatch(path)
+    if match is None:
+        return None
+    held = pod.metadata.labels if match[1] == "metadata.labels" else pod.metadata.annotations
+    return held.get(match[2], "")
 
 
 def format_map(values: Mapping[str, str]) -> str:

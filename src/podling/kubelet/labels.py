@@ -8,12 +8,12 @@ runtime's own record is written here when the container is created. Names are Ku
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Mapping
 
 import msgspec
 
 from podling.api.core_v1 import Container, Pod
+from podling.kubelet.downward import label_or_annotation
 from podling.runtime.grace import POD_TERMINATION_GRACE
 
 POD_NAME = "io.kubernetes.pod.name"
@@ -29,8 +29,6 @@ TERMINATION_MESSAGE_HOST_PATH = "podling.dev/termination-message-host-path"
 """The termination message file's path on the node, read when the container ends."""
 METADATA_ENVIRONMENT = "podling.dev/metadata-environment"
 """The variables that a container took from labels and annotations of its pod, with their values then."""
-
-_ONE_OF_METADATA = re.compile(r"metadata\.(labels|annotations)\['(.*)'\]")
 
 
 def container_hash(container: Container) -> str:
@@ -86,10 +84,9 @@ def metadata_environment(pod: Pod, container: Container) -> dict[str, str]:
     found = {}
     for variable in container.env:
         source = variable.value_from.field_ref if variable.value_from is not None else None
-        match = _ONE_OF_METADATA.fullmatch(source.field_path) if source is not None else None
-        if match is not None and not variable.value:
-            held = pod.metadata.labels if match[1] == "labels" else pod.metadata.annotations
-            found[variable.name] = held.get(match[2], "")
+        value = label_or_annotation(pod, source.field_path) if source is not None else None
+        if value is not None and not variable.value:
+            found[variable.name] = value
     return found
 
 

@@ -7,7 +7,7 @@ point lands, its row is deleted.
 from __future__ import annotations
 
 from podling.apiserver.admission.base import AdmissionRequest, Objects, Operation, Plugin, Server
-from podling.machinery.fields import Path
+from podling.apiserver.admission.pod_security import pod_spec_of
 from podling.machinery.scheme import Resource
 
 _NO_DEVICES = "devices are not allocated"
@@ -50,30 +50,20 @@ class UnservedKinds(Plugin):
         if why := UNSERVED.get(kind):
             request.warnings.append(f"{request.resource.group_resource}: not honoured by this cluster: {why}")
             return
-        spec = request.object
-        for step in POD_SPECS[kind]:
-            spec = getattr(spec, step)
-            if spec is None:
-                return
-        if spec.scheduling_group is not None:
-            path = Path().child(*map(_json_name, POD_SPECS[kind]), "schedulingGroup")
-            request.warnings.append(f"{path}: not honoured by this cluster")
+        spec = pod_spec_of(request.object)
+        if spec is not None and spec.scheduling_group is not None:
+            request.warnings.append(f"{POD_SPECS[kind]}.schedulingGroup: not honoured by this cluster")
 
 
-_TEMPLATE = ("spec", "template", "spec")
-POD_SPECS: dict[tuple[str, str], tuple[str, ...]] = {
-    ("", "pods"): ("spec",),
+_TEMPLATE = "spec.template.spec"
+POD_SPECS: dict[tuple[str, str], str] = {
+    ("", "pods"): "spec",
     ("", "replicationcontrollers"): _TEMPLATE,
     ("apps", "daemonsets"): _TEMPLATE,
     ("apps", "deployments"): _TEMPLATE,
     ("apps", "replicasets"): _TEMPLATE,
     ("apps", "statefulsets"): _TEMPLATE,
-    ("batch", "cronjobs"): ("spec", "job_template", *_TEMPLATE),
+    ("batch", "cronjobs"): f"spec.jobTemplate.{_TEMPLATE}",
     ("batch", "jobs"): _TEMPLATE,
 }
 """(group, plural) of the kinds that have the specification of a pod, and where."""
-
-
-def _json_name(name: str) -> str:
-    first, *others = name.split("_")
-    return first + "".join(each.capitalize() for each in others)
