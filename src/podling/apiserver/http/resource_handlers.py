@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -37,6 +37,7 @@ from podling.machinery.encoding.request_bodies import read_object
 from podling.machinery.encoding.status_json import status_json
 from podling.machinery.scheme import Resource
 from podling.store.base import Entry
+from podling.turns import TURN_BYTES
 
 WRITES = ("create", "update", "patch", "delete")
 PATCH_TYPES = {each.value: each for each in PatchType}
@@ -99,19 +100,35 @@ class ObjectRequests:
     async def _list(self, request: HttpRequest, target: Target, user: User) -> web.StreamResponse:
         wanted = negotiate(request.headers.get(hdrs.ACCEPT, ""))
         kept = target.resource.stored and target.resource.storage is None
-        whole = wanted == PLAIN and not request.query_string and kept
-        if whole:
-            self._registry.authorize(user, "list", target)
-            found = self._lists.find(target, self._registry.store.revision)
-            if found is not None:
-                return await reply_object(request, found)
+        if not (kept and wanted == PLAIN and not request.query_string):
+            return await self._new_list(request, target, user, wanted)
+        self._registry.authorize(user, "list", target)
+        found = await self._lists.find(target, self._registry.store.revision)
+        if found is not None:
+            return await reply_object(request, found)
+        with self._lists.making(target) as ended:
+            return await self._new_list(request, target, user, wanted, ended)
+
+    async def _new_list(
+        self,
+        request: HttpRequest,
+        target: Target,
+        user: User,
+        wanted: Wanted,
+        ended: Callable[[], None] | None = None,
+    ) -> web.StreamResponse:
+        """Answer with a list made for this request. It is kept for others if they wait until it ``ended``."""
         check_form(wanted, target.resource, listed=True)
         renderer = self._renderer(target, wanted, request.query)
         selected = await self._registry.select(target, user, request_options.list_options(request.query))
         entries = await self._shown(target.resource, selected.entries)
         size = renderer.size_of(entries)
         pieces = renderer.pieces(entries, selected.metadata, clock.now(), size)
-        keep = partial(self._lists.keep, target, selected.revision) if whole else None
+        keep = None
+        if ended is not None:
+            keep = partial(self._lists.keep, target, selected.revision)
+            if size > TURN_BYTES:
+                ended()  # it is not kept: others need not wait until this client has read it
         return await replies.reply_pieces(request, pieces, wanted.media_type, size=size, keep=keep)
 
     async def _shown(self, resource: Resource, entries: Sequence[Entry]) -> Sequence[Entry]:
