@@ -125,6 +125,7 @@ class HttpServer:
         self._objects = ObjectRequests(api.registry, self._metrics)
         self._clock = ClockRequests(api.registry, api.catalogue.resources)
         self._fairness = api.fairness
+        self._arrivals = api.arrivals
         self._documents = Documents(
             lambda: f"{serving.host}:{self.port}",
             Health(serving.checks, serving.ready_checks),
@@ -207,6 +208,8 @@ class HttpServer:
     async def _handle(self, request: HttpRequest) -> web.StreamResponse:
         started = clock.machine_monotonic()
         counts: RequestCounts | None = None
+        if self._arrivals.is_awaited:
+            self._arrivals.note()
         try:
             if hdrs.EXPECT in request.headers:
                 await send_continue(request)

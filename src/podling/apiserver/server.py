@@ -23,6 +23,7 @@ from podling.apiserver.aggregation.api_services import Aggregation
 from podling.apiserver.aggregation.backend import Backend
 from podling.apiserver.aggregation.contents import OtherContents
 from podling.apiserver.aggregation.registration import Registration
+from podling.apiserver.arrivals import Arrivals
 from podling.apiserver.auth.authn import Authenticator
 from podling.apiserver.auth.authz import RbacAuthorizer
 from podling.apiserver.auth.escalation import PrivilegeEscalation
@@ -150,7 +151,9 @@ class ApiServer:
             ("", "bindings", ""): self._bind,
         })  # fmt: skip
         self.flows = Flows(store)
-        self.fairness = PriorityAndFairness(self.flows, store)
+        self.arrivals = Arrivals()
+        """The requests to the HTTP servers in front of this one."""
+        self.fairness = PriorityAndFairness(self.flows, store, self.arrivals)
         self.collectors.append(self.fairness.metrics)
         self.aggregation = Aggregation(self.client(), Backend(self.objects, front, local_servers))
         self.components: dict[str, Check] = {
@@ -255,7 +258,7 @@ class ApiServer:
 
     def measure_loop(self) -> None:
         """Count in the metrics how long pieces of work hold the event loop."""
-        pieces = LoopPieces()
+        pieces = LoopPieces(self.arrivals)
         self.count(pieces)
         self._supervisor.keep_running("apiserver/loop-pieces", pieces.run)
 

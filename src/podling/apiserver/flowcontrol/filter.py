@@ -9,6 +9,7 @@ from collections.abc import Awaitable
 from functools import partial
 
 from podling import clock
+from podling.apiserver.arrivals import Arrivals
 from podling.apiserver.auth.rbac import Attributes
 from podling.apiserver.flowcontrol.debug_pages import PREFIX, debug_page
 from podling.apiserver.flowcontrol.dispatcher import Dispatcher, Turn, wait_seconds
@@ -46,9 +47,14 @@ class KnownFlow:
 
 
 class PriorityAndFairness:
-    """Lets requests begin when it is their turn. Without flow schemas, fixed limits hold instead."""
+    """Lets requests begin when it is their turn. Without flow schemas, fixed limits hold instead.
 
-    def __init__(self, flows: Flows, store: Store) -> None:
+    Args:
+        arrivals: the requests that are to come here.
+    """
+
+    def __init__(self, flows: Flows, store: Store, arrivals: Arrivals) -> None:
+        self._arrivals = arrivals
         self.flows = flows
         self.dispatcher = Dispatcher(flows)
         self._estimator = WorkEstimator(store)
@@ -73,12 +79,18 @@ class PriorityAndFairness:
         """Adjust what levels lend and borrow, and end requests whose time is over, for ever."""
         due = clock.machine_monotonic() + ADJUSTMENT_SECONDS
         while True:
-            await clock.machine_sleep(LATE_SECONDS)
+            if self._is_idle():
+                await self._arrivals.wait(due - clock.machine_monotonic())
+            else:
+                await clock.machine_sleep(LATE_SECONDS)
             now = clock.machine_monotonic()
             self.end_late(now)
             if now >= due:
                 self.dispatcher.adjust()
                 due = now + ADJUSTMENT_SECONDS
+
+    def _is_idle(self) -> bool:
+        return all(level.queue_set.is_idle for level in self.flows.levels.by_name.values())
 
     def end_late(self, now: float) -> None:
         """End the requests whose time is over, as far as they have a place in a level."""

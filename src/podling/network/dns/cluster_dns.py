@@ -33,8 +33,8 @@ from podling.supervisor import Supervisor
 logger = logging.getLogger(__name__)
 
 NAMESPACE, CONFIG_MAP = "kube-system", "kube-dns"
-PING_SECONDS = 2.0
-SILENCE_SECONDS = 6.0
+PING_SECONDS = 5.0
+SILENCE_SECONDS = 12.0
 """A process that has answered no ping for so long hangs, and is replaced."""
 SHORT_LIFE_SECONDS = 1.0
 """After a life as short as this the next process starts only after the same time."""
