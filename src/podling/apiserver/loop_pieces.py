@@ -23,8 +23,13 @@ PIECE_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64,
 
 
 def next_interval(interval: float, late: float) -> float:
-    """Return the seconds until the next wake-up, after one that was ``late`` by so many seconds."""
-    return INTERVAL_SECONDS if late > ON_TIME_SECONDS else min(2 * interval, IDLE_INTERVAL_SECONDS)
+    """Return the seconds until the next wake-up, after one that was ``late`` by so many seconds.
+
+    A rest that nothing ended is followed by another one, however busy the machine is.
+    """
+    if late > ON_TIME_SECONDS and interval <= WORKING_INTERVAL_SECONDS:
+        return INTERVAL_SECONDS
+    return min(2 * interval, IDLE_INTERVAL_SECONDS)
 
 
 class LoopPieces:
