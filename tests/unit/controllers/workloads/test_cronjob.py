@@ -11,7 +11,7 @@ from msgspec import structs
 
 from podling import clock
 from podling.api.batch_v1 import CronJob, CronJobSpec, Job, JobSpec, JobTemplateSpec
-from podling.api.core_v1 import PodSpec, PodTemplateSpec
+from podling.api.core_v1 import Event, PodSpec, PodTemplateSpec, ResourceQuota, ResourceQuotaSpec
 from podling.api.meta_v1 import ObjectMeta, OwnerReference
 from podling.controllers.controller_manager import ControllerManager
 from podling.controllers.workloads.cronjob import CronJobController
@@ -131,6 +131,7 @@ async def test_job_without_history_leaves_the_list_in_silence(cluster: ControlPl
     assert (await current(cluster)).status.active == ()
     events = await told(cluster.client)
     assert not [line for line in events if "MissingJob" in line or "SawCompletedJob" in line]
+    assert (await current(cluster)).status.last_successful_time == minute(11)
 
 
 @pytest.mark.usefixtures("manager")
@@ -211,6 +212,45 @@ async def test_a_run_that_is_too_late_is_missed(cluster: ControlPlane) -> None:
         assert await jobs(cluster) == []
         await cluster.advance(minutes=6)
         assert await jobs(cluster) == ["01:00"]
+
+
+async def test_completed_job_is_noted_once_though_the_next_one_cannot_be_created(
+    cluster: ControlPlane,
+) -> None:
+    quota = ResourceQuotaSpec(hard={"count/jobs.batch": "1"})
+    await cluster.client.create(
+        ResourceQuota(metadata=ObjectMeta(name="one", namespace="default"), spec=quota)
+    )
+    await cluster.client.create(cron_job())
+    async with running(cluster.client, CronJobController):
+        await cluster.advance(minutes=11)
+    await finish(cluster)
+    await cluster.advance(minutes=10)
+    async with running(cluster.client, CronJobController):
+        await cluster.advance(minutes=2)
+    status = (await current(cluster)).status
+    assert status.active == ()
+    assert status.last_successful_time == minute(11)
+    assert await jobs(cluster) == ["00:10"]
+    counts = {event.reason: event.count for event in (await cluster.client.list(Event, "default")).items}
+    assert counts["SawCompletedJob"] == 1
+    assert (counts["FailedCreate"] or 0) > 1
+
+
+@pytest.mark.parametrize("policy", ["Allow", "Forbid", "Replace"])
+async def test_run_begun_before_a_restart_is_its_own(cluster: ControlPlane, policy: str) -> None:
+    """The job is there and is listed as active, but its time was not written."""
+    await cluster.client.create(cron_job(concurrency_policy=policy))
+    async with running(cluster.client, CronJobController):
+        await cluster.advance(minutes=11)
+    status = {"status": {"lastScheduleTime": None}}
+    await cluster.client.patch(CronJob, "report", status, "default", subresource="status")
+    before = (await cluster.client.list(Job, "default")).items
+    async with running(cluster.client, CronJobController):
+        await cluster.advance(seconds=5)
+    assert (await cluster.client.list(Job, "default")).items == before
+    assert (await current(cluster)).status.last_schedule_time == minute(10)
+    assert not [line for line in await told(cluster.client) if "JobAlreadyActive" in line]
 
 
 @pytest.mark.usefixtures("manager")
