@@ -64,7 +64,7 @@ class CronJobController(Controller):
         self._written: dict[Key, int] = {}  # the revision of our last write of each status
         self._skew = Histogram(SKEW_SECONDS)
         jobs = context.informers.informer(Job)
-        self._cron_jobs.add_handler(self.enqueue, self.enqueue_new)
+        self._cron_jobs.add_handler(self.enqueue, self._changed)
         self._children = Children(context.client, self._cron_jobs, jobs, self.queue, lambda cron_job: None)
 
     def families(self) -> Iterator[Any]:
@@ -75,6 +75,25 @@ class CronJobController(Controller):
             (),
             {(): self._skew},
         )
+
+    def _changed(self, old: CronJob, new: CronJob) -> None:
+        """Look at once, but after a change of the schedule only when that is due next.
+
+        A time of the new schedule that is past already would else count as missed. Source: ``updateCronJob``.
+        """
+        if (old.spec.schedule, old.spec.time_zone) == (new.spec.schedule, new.spec.time_zone):
+            self.enqueue(new)
+            return
+        now = clock.now()
+        try:
+            schedule = cron.parse(new.spec.schedule, cron.time_zone(new.spec.time_zone))
+            following = rules.next_run(new, schedule, now)
+        except ScheduleError:
+            following = None
+        if following is None:
+            self.enqueue(new)  # the run tells what is wrong
+        else:
+            self.queue.add_after(key_of(new), (following - now) / timedelta(seconds=1) + SLACK_SECONDS)
 
     async def reconcile(self, key: Key) -> RequeueAfter | AwaitChange:
         cron_job = self._cron_jobs.get(key)

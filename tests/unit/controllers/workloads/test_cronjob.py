@@ -184,6 +184,22 @@ async def test_of_missed_runs_only_the_last_is_made_up(cluster: ControlPlane) ->
         assert await jobs(cluster) == ["00:50"]
 
 
+@pytest.mark.usefixtures("manager")
+async def test_changed_schedule_makes_up_for_no_time_before_the_change(cluster: ControlPlane) -> None:
+    await cluster.client.create(cron_job("0 12 * * *"))
+    await cluster.advance(minutes=30)
+    await cluster.client.patch(CronJob, "report", {"spec": {"schedule": "10 * * * *"}}, "default")
+    await cluster.advance(minutes=39)
+    assert await jobs(cluster) == []
+    await cluster.advance(minutes=2)
+    assert await jobs(cluster) == ["01:10"]
+    await cluster.client.patch(CronJob, "report", {"spec": {"timeZone": "Asia/Kolkata"}}, "default")
+    await cluster.advance(minutes=28)  # 06:40 there
+    assert await jobs(cluster) == ["01:10"]
+    await cluster.advance(minutes=2)
+    assert await jobs(cluster) == ["01:10", "01:40"]
+
+
 async def test_time_zone_in_stored_schedule_is_heeded_with_a_warning(cluster: ControlPlane) -> None:
     """The API takes no such schedule any more; what is stored already goes on."""
     created = await cluster.client.create(cron_job())
