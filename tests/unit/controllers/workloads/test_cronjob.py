@@ -13,10 +13,13 @@ from podling import clock
 from podling.api.batch_v1 import CronJob, CronJobSpec, Job, JobSpec, JobTemplateSpec
 from podling.api.core_v1 import Event, PodSpec, PodTemplateSpec, ResourceQuota, ResourceQuotaSpec
 from podling.api.meta_v1 import ObjectMeta, OwnerReference
+from podling.client.local import LocalClient
 from podling.controllers.controller_manager import ControllerManager
 from podling.controllers.workloads.cronjob import CronJobController
 from podling.machinery.encoding import codec
+from podling.machinery.errors import service_unavailable
 from podling.machinery.scheme import resource_of
+from podling.sim.connection import Connection, RequestFault
 from podling.sim.loop import EPOCH
 from podling.testing import ControlPlane
 from tests.support.control_loops import pod, running, told
@@ -164,6 +167,31 @@ async def test_replacing_ends_the_run_before(cluster: ControlPlane) -> None:
     await cluster.advance(minutes=31)
     assert await jobs(cluster) == ["00:30"]
     assert len((await current(cluster)).status.active) == 1
+
+
+async def test_running_job_that_cannot_be_read_is_replaced_later(cluster: ControlPlane) -> None:
+    await cluster.client.create(cron_job(concurrency_policy="Replace"))
+    connection = Connection(lambda: cluster.backend, "controller")
+    async with running(LocalClient(connection), CronJobController):
+        await cluster.advance(minutes=11)
+        connection.faults.append(RequestFault(verb="get", resource="jobs", error=_busy, times=1))
+        await cluster.advance(minutes=10)
+    assert await jobs(cluster) == ["00:20"]
+    assert "Warning FailedGet report: Get job: busy" in await told(cluster.client)
+
+
+def _busy() -> Exception:
+    return service_unavailable("busy")
+
+
+async def test_uneven_schedule_that_missed_many_times_starts_nothing(cluster: ControlPlane) -> None:
+    """The estimate takes the first interval, an hour, for all: Kubernetes finds no run then."""
+    await cluster.client.create(cron_job("0 1,2 1 * *"))
+    await cluster.advance(hours=240)
+    async with running(cluster.client, CronJobController):
+        await cluster.advance(seconds=1)
+    assert await jobs(cluster) == []
+    assert await told(cluster.client) == []
 
 
 @pytest.mark.usefixtures("manager")
