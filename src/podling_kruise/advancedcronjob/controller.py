@@ -190,10 +190,10 @@ class AdvancedCronJobController(Controller):
             text = f"invalid schedule: {owner.spec.schedule} : {error}"
             self._recorder.event(owner, "Warning", "InvalidSchedule", text)
             return
-        if due.missed > rules.MISSED_MAX:
-            self._recorder.event(owner, "Warning", "TooManyMissedTimes", TOO_MANY)
         if due.time is None:
             return
+        if due.missed > rules.MISSED_MAX:
+            self._recorder.event(owner, "Warning", "TooManyMissedTimes", TOO_MANY)
         if rules.is_too_late(owner, due.time, now):
             self._recorder.event(owner, "Warning", "MissSchedule", rules.missed_text(due.time))
             return

@@ -13,7 +13,7 @@ from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import Any, ClassVar
 
-from msgspec import structs
+from msgspec import Struct, structs
 
 from podling import clock
 from podling.api.batch_v1 import CronJob, CronJobStatus, Job
@@ -43,6 +43,16 @@ SLACK_SECONDS = 0.1
 SKEW_SECONDS = tuple(2.0**power for power in range(10))
 
 
+class Started(Struct, frozen=True):
+    """The status after a look at the due run, and the error that kept the run from its start.
+
+    The status is written in any case, or the same news of earlier jobs would come with every retry.
+    """
+
+    status: CronJobStatus
+    error: ApiError | None = None
+
+
 class CronJobController(Controller):
     name: ClassVar[str] = "cronjob-controller"
     workers: ClassVar[int] = 5
@@ -54,7 +64,7 @@ class CronJobController(Controller):
         self._written: dict[Key, int] = {}  # the revision of our last write of each status
         self._skew = Histogram(SKEW_SECONDS)
         jobs = context.informers.informer(Job)
-        self._cron_jobs.add_handler(self.enqueue, self.enqueue_new)
+        self._cron_jobs.add_handler(self.enqueue, self._changed)
         self._children = Children(context.client, self._cron_jobs, jobs, self.queue, lambda cron_job: None)
 
     def families(self) -> Iterator[Any]:
@@ -65,6 +75,25 @@ class CronJobController(Controller):
             (),
             {(): self._skew},
         )
+
+    def _changed(self, old: CronJob, new: CronJob) -> None:
+        """Look at once, but after a change of the schedule only when that is due next.
+
+        A time of the new schedule that is past already would else count as missed. Source: ``updateCronJob``.
+        """
+        if (old.spec.schedule, old.spec.time_zone) == (new.spec.schedule, new.spec.time_zone):
+            self.enqueue(new)
+            return
+        now = clock.now()
+        try:
+            schedule = cron.parse(new.spec.schedule, cron.time_zone(new.spec.time_zone))
+            following = rules.next_run(new, schedule, now)
+        except ScheduleError:
+            following = None
+        if following is None:
+            self.enqueue(new)  # the run tells what is wrong
+        else:
+            self.queue.add_after(key_of(new), (following - now) / timedelta(seconds=1) + SLACK_SECONDS)
 
     async def reconcile(self, key: Key) -> RequeueAfter | AwaitChange:
         cron_job = self._cron_jobs.get(key)
@@ -84,9 +113,12 @@ class CronJobController(Controller):
             return AwaitChange()
         now = clock.now()
         cron_job = structs.replace(cron_job, status=status)
-        status = await self._start(cron_job, schedule, now)
+        started = await self._start(cron_job, schedule, now)
+        status = started.status
         held = self._cron_jobs.get(key)
         await self._write(held if held is not None else cron_job, status)
+        if started.error is not None:
+            raise started.error
         following = rules.next_run(structs.replace(cron_job, status=status), schedule, now)
         if following is None:
             return AwaitChange()
@@ -153,9 +185,10 @@ class CronJobController(Controller):
         return job.metadata.uid == ref.uid
 
     async def _forget_history(self, cron_job: CronJob, jobs: list[Job]) -> set[str]:
-        """Delete the jobs beyond the history from the API and from ``jobs``; returns their UIDs.
+        """Delete the jobs beyond the history; returns their UIDs.
 
-        A job that cannot be deleted does not hold up the schedule.
+        A job that cannot be deleted does not hold up the schedule. A deleted one stays among ``jobs``: the
+        time of its success counts.
         """
         gone: set[str] = set()
         for job in rules.surplus(cron_job, jobs):
@@ -164,7 +197,6 @@ class CronJobController(Controller):
                     await self._delete(cron_job, job.metadata.name or "", job.metadata.uid or "")
                     self._children.deleted(key_of(cron_job), job)
                     gone.add(job.metadata.uid or "")
-                    jobs.remove(job)
         return gone
 
     async def _delete(self, cron_job: CronJob, name: str, uid: str) -> None:
@@ -181,35 +213,66 @@ class CronJobController(Controller):
 
     # The run that is due
 
-    async def _start(self, cron_job: CronJob, schedule: Schedule, now: datetime) -> CronJobStatus:
+    async def _start(self, cron_job: CronJob, schedule: Schedule, now: datetime) -> Started:
         """Start the run that is due, if one is; returns the status after that."""
         status = cron_job.status
+        time = self._due_time(cron_job, schedule, now)
+        if time is None or status.last_schedule_time == time:
+            return Started(status)
+        name = rules.job_name(cron_job, time)
+        if any(each.name == name for each in status.active):
+            return Started(structs.replace(status, last_schedule_time=time))  # begun before a restart
+        policy = cron_job.spec.concurrency_policy
+        if status.active and policy == "Forbid":
+            self._tell(cron_job, "Normal", "JobAlreadyActive", FORBIDDEN)
+            return Started(status)
+        if policy == "Replace":
+            replaced = await self._end_active(cron_job)
+            status = replaced.status
+            if replaced.error is not None:
+                return replaced
+        try:
+            job = await self._create(cron_job, rules.job_for(cron_job, time), time)
+        except ApiError as error:
+            return Started(status, error)
+        if job is None:
+            return Started(status)
+        active = (*(each for each in status.active if each.uid != job.metadata.uid), rules.reference(job))
+        return Started(structs.replace(status, active=active, last_schedule_time=time))
+
+    def _due_time(self, cron_job: CronJob, schedule: Schedule, now: datetime) -> datetime | None:
+        """Return the time of the run to start now; None if none is due, or it would begin too late."""
         try:
             due = rules.due(cron_job, schedule, now)
         except ScheduleError as error:
             text = f"invalid schedule: {cron_job.spec.schedule} : {error}"
             self._tell(cron_job, "Warning", "InvalidSchedule", text)
-            return status
+            return None
+        if due.time is None:
+            return None
         if due.missed > rules.MISSED_MAX:
             self._tell(cron_job, "Warning", "TooManyMissedTimes", TOO_MANY)
-        time = due.time
-        if time is None or status.last_schedule_time == time:
-            return status
-        if rules.is_too_late(cron_job, time, now):
-            self._tell(cron_job, "Warning", "MissSchedule", rules.missed_text(time))
-            return status
-        if status.active and cron_job.spec.concurrency_policy == "Forbid":
-            self._tell(cron_job, "Normal", "JobAlreadyActive", FORBIDDEN)
-            return status
-        if cron_job.spec.concurrency_policy == "Replace":
-            for each in status.active:
-                await self._delete(cron_job, each.name or "", each.uid or "")
-            status = structs.replace(status, active=())
-        job = await self._create(cron_job, rules.job_for(cron_job, time, schedule), time)
-        if job is None:
-            return status
-        active = (*(each for each in status.active if each.uid != job.metadata.uid), rules.reference(job))
-        return structs.replace(status, active=active, last_schedule_time=time)
+        if rules.is_too_late(cron_job, due.time, now):
+            self._tell(cron_job, "Warning", "MissSchedule", rules.missed_text(due.time))
+            return None
+        return due.time
+
+    async def _end_active(self, cron_job: CronJob) -> Started:
+        """Delete the jobs that still run, as the policy ``Replace`` has it."""
+        status = cron_job.status
+        for each in status.active:
+            try:
+                job = await self.client.get(Job, each.name or "", each.namespace)
+            except ApiError as error:
+                self._tell(cron_job, "Warning", "FailedGet", f"Get job: {error}")
+                return Started(status, error)
+            try:
+                await self._delete(cron_job, job.metadata.name or "", job.metadata.uid or "")
+            except ApiError as error:
+                return Started(status, error)
+            left = tuple(other for other in status.active if other.uid != each.uid)
+            status = structs.replace(status, active=left)
+        return Started(status)
 
     async def _create(self, cron_job: CronJob, wanted: Job, time: datetime) -> Job | None:
         """None in a namespace that is going away, and if another's job has the name."""

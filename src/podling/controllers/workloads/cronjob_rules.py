@@ -17,7 +17,7 @@ from podling.api.core_v1 import ObjectReference
 from podling.api.meta_v1 import ObjectMeta
 from podling.client.base import ApiObject
 from podling.controllers.owner_references import controller_reference
-from podling.machinery.cron import Schedule, ScheduleError
+from podling.machinery.cron import Schedule, ScheduleError, time_zone
 from podling.machinery.moments import shifted
 
 SCHEDULED_AT = "batch.kubernetes.io/cronjob-scheduled-timestamp"
@@ -79,7 +79,7 @@ R = TypeVar("R", bound=Run)
 
 
 class Due(Struct, frozen=True):
-    """The last run that should have begun, None if none; ``missed`` counts those that did not."""
+    """The last run that should have begun, None if none; ``missed`` estimates those that did not."""
 
     time: datetime | None
     missed: int = 0
@@ -110,9 +110,10 @@ def next_run(cron_job: Scheduled, schedule: Schedule, now: datetime) -> datetime
     """
     start = cron_job.status.last_schedule_time or _created(cron_job)
     try:
-        recent = _due_since(start, schedule, now).time or start
+        found = _due_since(start, schedule, now)
     except ScheduleError:
-        recent = now
+        found = Due(now)
+    recent = found.time or (now if found.missed else start)
     following = schedule.next_after(recent)
     return following if following is None or following > now else schedule.next_after(now)
 
@@ -128,8 +129,8 @@ def _due_since(start: datetime, schedule: Schedule, now: datetime) -> Due:
     if first is None or between < 1:
         raise ScheduleError("time difference between two schedules is less than 1 second")
     missed = int((now - first) / SECOND) // between + 1
-    # Begin two intervals early: an uneven schedule may have been due since.
-    latest, time = first, schedule.next_after(first + timedelta(seconds=(missed - 2) * between))
+    # Begin two intervals early: an uneven schedule may have been due since. If it was not, no run is due.
+    latest, time = None, schedule.next_after(first + timedelta(seconds=(missed - 2) * between))
     while time is not None and time <= now:
         latest, time = time, schedule.next_after(time)
     return Due(latest, missed)
@@ -156,10 +157,14 @@ def job_name(cron_job: CronJob, time: datetime) -> str:
     return f"{cron_job.metadata.name}-{int(time.timestamp()) // 60}"
 
 
-def job_for(cron_job: CronJob, time: datetime, schedule: Schedule) -> Job:
-    """Return the job of the run scheduled at ``time``."""
+def job_for(cron_job: CronJob, time: datetime) -> Job:
+    """Return the job of the run scheduled at ``time``; a zone in the schedule itself does not count."""
     template = cron_job.spec.job_template
-    local = time.astimezone(schedule.zone).isoformat(timespec="seconds").replace("+00:00", "Z")
+    local = (
+        time.astimezone(time_zone(cron_job.spec.time_zone))
+        .isoformat(timespec="seconds")
+        .replace("+00:00", "Z")
+    )
     return Job(
         metadata=ObjectMeta(
             name=job_name(cron_job, time),

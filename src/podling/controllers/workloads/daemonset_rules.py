@@ -95,11 +95,19 @@ GENERATION_LABEL = "pod-template-generation"
 
 
 def daemon_spec(spec: PodSpec) -> PodSpec:
-    """Return a template's spec with the tolerations that every daemon pod gets."""
+    """Return a template's spec with the tolerations that every daemon pod gets.
+
+    One that differs from such a toleration in its seconds only is replaced by it: a daemon pod stays on a
+    node that is not ready. Source: ``AddOrUpdateTolerationInPodSpec``.
+    """
     wanted = [*_TOLERATED, *([(taints.NETWORK_UNAVAILABLE, taints.NO_SCHEDULE)] if spec.host_network else [])]
-    added = tuple(Toleration(key=key, operator="Exists", effect=effect) for key, effect in wanted)
-    kept = tuple(each for each in spec.tolerations if each not in added)
-    return structs.replace(spec, tolerations=(*kept, *added))
+    tolerations = spec.tolerations
+    for key, effect in wanted:
+        added = Toleration(key=key, operator="Exists", effect=effect)
+        same = [structs.replace(each, toleration_seconds=None) == added for each in tolerations]
+        merged = [added if is_same else each for each, is_same in zip(tolerations, same, strict=True)]
+        tolerations = (*merged, *(() if any(same) else (added,)))
+    return structs.replace(spec, tolerations=tolerations)
 
 
 def pod_for(daemon_set: DaemonOwner, node: str, revision_hash: str) -> Pod:

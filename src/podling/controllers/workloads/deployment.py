@@ -286,7 +286,7 @@ def _new_replica_set(deployment: Deployment, old: list[ReplicaSet], revision: in
     annotations = rules.revised_annotations(deployment, {}, revision)
     return ReplicaSet(
         metadata=ObjectMeta(
-            name=f"{deployment.metadata.name}-{digest}",
+            name=rules.replica_set_name(deployment.metadata.name or "", digest),
             namespace=deployment.metadata.namespace,
             labels=labels,
             annotations={**annotations, **rules.size_annotations(deployment)},

@@ -18,7 +18,7 @@ from podling.controllers.workloads.deployment_rules import (
     revision,
     same_template,
 )
-from podling.machinery.numbers import INT64_MAX, natural
+from podling.machinery.requirements import integer_of
 
 NOT_FOUND = "DeploymentRollbackRevisionNotFound"
 UNCHANGED = "DeploymentRollbackTemplateUnchanged"
@@ -36,7 +36,7 @@ class Rollback(Struct, frozen=True):
 
 def rollback_target(deployment: Deployment) -> int | None:
     """Return the revision to go back to, 0 for the last one; None if none is requested."""
-    return natural(deployment.metadata.annotations.get(ROLLBACK_TO, ""), INT64_MAX)
+    return integer_of(deployment.metadata.annotations.get(ROLLBACK_TO, ""))
 
 
 def rolled_back(deployment: Deployment, sets: Sequence[ReplicaSet], wanted: int) -> Rollback:
@@ -60,9 +60,8 @@ def rolled_back(deployment: Deployment, sets: Sequence[ReplicaSet], wanted: int)
 
 
 def last_revision(sets: Sequence[ReplicaSet]) -> int:
-    """Return the revision before the newest one; 0 if there is none."""
-    numbers = sorted({0, *map(revision, sets)})
-    return numbers[-2] if len(numbers) > 1 else 0
+    """Return the second highest revision, which can equal the highest; 0 if there is none."""
+    return sorted((0, 0, *map(revision, sets)))[-2]
 
 
 def _with_template_of(deployment: Deployment, found: ReplicaSet) -> Deployment:

@@ -15,8 +15,10 @@ from podling.api.apps_v1 import Deployment, ReplicaSet
 from podling.api.core_v1 import Pod, PodTemplateSpec
 from podling.controllers.owner_references import controller_of
 from podling.controllers.workloads.int_or_percent import scaled
+from podling.machinery.names import DNS_SUBDOMAIN_MAX_LENGTH
 from podling.machinery.numbers import INT32_MAX, INT64_MAX, natural
 from podling.machinery.pods import is_terminal
+from podling.machinery.requirements import integer_of
 
 HASH_LABEL = "pod-template-hash"
 REVISION = "deployment.kubernetes.io/revision"
@@ -166,19 +168,40 @@ def shrink_old(deployment: Deployment, new: ReplicaSet, old: Sequence[ReplicaSet
     spare = total([*old, new]) - least - new_missing
     if spare <= 0:
         return []
-    targets = {each.metadata.name: size(each) for each in running}
-    for each in by_age(running):
-        broken = size(each) - (each.status.available_replicas or 0)
-        take = max(0, min(spare, broken))
-        targets[each.metadata.name] -= take
-        spare -= take
-    surplus = available([*old, new]) - least
-    for each in by_age(running):
-        take = max(0, min(surplus, targets[each.metadata.name]))
-        targets[each.metadata.name] -= take
-        surplus -= take
-    changed = (Scale(each, targets[each.metadata.name]) for each in by_age(running))
+    ordered = by_age(running)
+    cleaned, is_current = _without_unavailable(ordered, spare)
+    targets = _without_surplus(cleaned, available([*old, new]) - least) if is_current else cleaned
+    changed = (Scale(each, target) for each, target in zip(ordered, targets, strict=True))
     return [each for each in changed if each.replicas != size(each.replica_set)]
+
+
+def _without_unavailable(ordered: Sequence[ReplicaSet], spare: int) -> tuple[list[int], bool]:
+    """Return the sizes without up to ``spare`` unavailable pods, and whether the statuses are current.
+
+    A status that counts more available pods than its replica set is to have is from before the last
+    scaling. Upstream's ``cleanupUnhealthyReplicas`` stops there, and no available pod is taken in that step.
+    """
+    targets = [size(each) for each in ordered]
+    for number, each in enumerate(ordered):
+        if spare <= 0:
+            break
+        broken = size(each) - (each.status.available_replicas or 0)
+        if broken < 0:
+            return targets, False
+        take = min(spare, broken)
+        targets[number] -= take
+        spare -= take
+    return targets, True
+
+
+def _without_surplus(sizes: Sequence[int], surplus: int) -> list[int]:
+    """Return the sizes with ``surplus`` pods less, taken from the first ones."""
+    targets = []
+    for each in sizes:
+        take = max(0, min(surplus, each))
+        targets.append(each - take)
+        surplus -= take
+    return targets
 
 
 def scale_to(replica_sets: Iterable[ReplicaSet], replicas: int) -> list[Scale]:
@@ -294,6 +317,11 @@ def _is_done(replica_set: ReplicaSet) -> bool:
 # Annotations
 
 
+def replica_set_name(name: str, digest: str) -> str:
+    """Return the name of the replica set of a template, with a long name of the Deployment cut off."""
+    return f"{name[: DNS_SUBDOMAIN_MAX_LENGTH - 1 - len(digest)]}-{digest}"
+
+
 def size_annotations(deployment: Deployment) -> dict[str, str]:
     """Return a replica set's annotations about the Deployment's size."""
     replicas = wanted(deployment)
@@ -304,11 +332,16 @@ def size_annotations(deployment: Deployment) -> dict[str, str]:
 def revised_annotations(
     deployment: Deployment, annotations: dict[str, str], new_revision: int
 ) -> dict[str, str]:
-    """Return a replica set's annotations as the deployment's present one at ``new_revision``."""
+    """Return a replica set's annotations as the deployment's present one at ``new_revision``.
+
+    A replica set whose revision is no number keeps all annotations, as in ``SetNewReplicaSetAnnotations``.
+    """
+    text = annotations.get(REVISION, "")
+    held = integer_of(text) if text else 0
+    if held is None:
+        return annotations
     copied = {name: text for name, text in deployment.metadata.annotations.items() if name not in NOT_COPIED}
     result = {**annotations, **copied}
-    text = annotations.get(REVISION, "")
-    held = natural(text, INT64_MAX) or 0
     if held < new_revision:
         result[REVISION] = str(new_revision)
         if text:

@@ -23,7 +23,7 @@ from podling.api.autoscaling_v1 import Scale
 from podling.api.core_v1 import Pod, PodCondition, ReplicationController
 from podling.api.meta_v1 import OwnerReference
 from podling.api.policy_v1 import PodDisruptionBudget, PodDisruptionBudgetStatus
-from podling.client.base import Key
+from podling.client.base import Key, Unreachable
 from podling.client.runner import AwaitChange, RequeueAfter
 from podling.controllers.base import Controller, ControllerContext
 from podling.controllers.children import BY_NAMESPACE, namespace_index
@@ -96,16 +96,18 @@ class DisruptionController(Controller):
         try:
             return await self._sync(budget)
         except (Uncountable, ValueError) as error:
-            message = f"Failed to calculate the number of expected pods: {error}"
-            self._recorder.event(budget, "Warning", "CalculateExpectedPodCountFailed", message)
-            await self._write(budget, rules.failed_status(budget, str(error), clock.now()))
+            await self._allow_nothing(budget, error)
             return AwaitChange()
 
     async def _sync(self, budget: PodDisruptionBudget) -> RequeueAfter | AwaitChange:
         pods, now = self._pods_of(budget), clock.now()
         if not pods:
             self._recorder.event(budget, "Normal", "NoPods", "No matching pods found")
-        scale = await self._scale(budget, pods) if rules.needs_scale(budget) else 0
+        try:
+            scale = await self._scale(budget, pods) if rules.needs_scale(budget) else 0
+        except (ApiError, Unreachable) as error:
+            await self._allow_nothing(budget, error)
+            raise
         expected = rules.expectation(budget, len(pods), scale)
         promised = rules.promised(budget, pods, now)
         healthy = rules.healthy(pods, promised.pods)
@@ -115,6 +117,12 @@ class DisruptionController(Controller):
             message = f"Pod was expected by PDB {name} to be deleted but it wasn't"
             self._recorder.event(pod, "Warning", "NotDeleted", message)
         return RequeueAfter(promised.seconds + 1) if promised.seconds is not None else AwaitChange()
+
+    async def _allow_nothing(self, budget: PodDisruptionBudget, error: Exception) -> None:
+        """Allow no eviction while the expected number of pods is unknown. Source: ``failSafe``."""
+        message = f"Failed to calculate the number of expected pods: {error}"
+        self._recorder.event(budget, "Warning", "CalculateExpectedPodCountFailed", message)
+        await self._write(budget, rules.failed_status(budget, str(error), clock.now()))
 
     def _pods_of(self, budget: PodDisruptionBudget) -> list[Pod]:
         selector = readable_selector(budget.spec.selector)

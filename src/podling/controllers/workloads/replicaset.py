@@ -14,9 +14,9 @@ Upstream: ``pkg/controller/replicaset``.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Sequence
-from datetime import datetime
-from typing import ClassVar, Generic, TypeVar
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import datetime, timedelta
+from typing import Any, ClassVar, Generic, TypeVar
 
 from msgspec import Struct, structs
 
@@ -42,12 +42,14 @@ from podling.controllers.workloads.pod_census import Fact, PodCensus
 from podling.controllers.workloads.pod_control import PodControl, pod_from_template, slow_start, together
 from podling.controllers.workloads.replacement_rate import ReplacementRate
 from podling.machinery.conditions import find, with_condition, without
+from podling.machinery.histograms import Histogram, histograms
 from podling.machinery.pods import is_ready, is_terminal
 from podling.machinery.selectors import LabelSelector
 
 O = TypeVar("O", bound=ApiObject)  # noqa: E741 owner
 
 BURST_REPLICAS = 500
+AGE_RATIOS = tuple(0.25 * 2.0**power for power in range(6))
 FAILURE = "ReplicaFailure"
 
 
@@ -112,6 +114,23 @@ def _conditions(
     return with_condition(conditions, condition, now)
 
 
+def deletion_age_ratios(ordered: Sequence[Pod], count: int, now: datetime) -> list[int]:
+    """Return the ages of the ready ones of the first ``count`` pods, as multiples of the youngest one's.
+
+    Multiples are whole numbers. Source: ``reportSortingDeletionAgeRatioMetric``.
+    """
+    ages = [_age_milliseconds(pod, now) for pod in ordered if is_ready(pod)]
+    youngest = min(ages, default=0)
+    if youngest <= 0:
+        return []
+    return [_age_milliseconds(pod, now) // youngest for pod in ordered[:count] if is_ready(pod)]
+
+
+def _age_milliseconds(pod: Pod, now: datetime) -> int:
+    created = pod.metadata.creation_timestamp
+    return (now - created) // timedelta(milliseconds=1) if created is not None else 0
+
+
 class ReplicaKeeper(Controller, Generic[O]):
     """The controller of replica sets and replication controllers; it treats both as replica sets.
 
@@ -138,6 +157,7 @@ class ReplicaKeeper(Controller, Generic[O]):
         self._census = PodCensus(pods)
         self._control = PodControl(context.client, context.recorder(component))
         self._replacements = ReplacementRate()
+        self._age_ratios = Histogram(AGE_RATIOS)
 
     def _owner_gone(self, owner: O) -> None:
         self._census.forget(owner.metadata.uid or "")
@@ -216,6 +236,8 @@ class ReplicaKeeper(Controller, Generic[O]):
             if count < len(active):
                 company = [pod for each in self.related(owner) for pod in self._children.owned(each)]
                 active = removal_order(active, company, clock.now())
+                for ratio in deletion_age_ratios(active, count, clock.now()):
+                    self._age_ratios.observe(ratio)
             return await self._delete(replica_set, active[:count])
         return None
 
@@ -247,6 +269,15 @@ class ReplicaSetController(ReplicaKeeper[ReplicaSet]):
         sets = context.informers.informer(ReplicaSet)
         sets.add_indexer(BY_CONTROLLER, controller_index)
         super().__init__(context, sets, child_selector, "replicaset-controller")
+
+    def families(self) -> Iterator[Any]:
+        yield histograms(
+            "replicaset_controller_sorting_deletion_age_ratio",
+            "[ALPHA] The ratio of chosen deleted pod's ages to the current youngest pod's age (at the time). "
+            "Should be <2. Only ready pods are considered.",
+            (),
+            {(): self._age_ratios},
+        )
 
     def as_replica_set(self, owner: ReplicaSet) -> ReplicaSet:
         return owner

@@ -7,7 +7,8 @@ revisions. Upstream: ``pkg/controller/statefulset``.
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Iterator
+from typing import Any, ClassVar
 
 from msgspec import structs
 
@@ -23,6 +24,7 @@ from podling.controllers.refusals import is_namespace_terminating
 from podling.controllers.status_writes import write_status
 from podling.controllers.workloads import revisions as history
 from podling.controllers.workloads import statefulset_rules as rules
+from podling.controllers.workloads.statefulset_metrics import StatefulSetMetrics
 from podling.controllers.workloads.statefulset_plan import plan
 from podling.controllers.workloads.statefulset_pods import SetPods
 from podling.controllers.workloads.statefulset_rules import View
@@ -47,6 +49,10 @@ class StatefulSetController(Controller):
         self._claims = context.informers.informer(PersistentVolumeClaim)
         self._claims.add_indexer(BY_NAMESPACE, namespace_index)
         self._claims.add_handler(on_delete=self._claim_gone)
+        self._metrics = StatefulSetMetrics()
+
+    def families(self) -> Iterator[Any]:
+        return self._metrics.families()
 
     def _claim_gone(self, claim: PersistentVolumeClaim) -> None:
         """Run every set that may wait for the claim's end, or has to create it again."""
@@ -56,13 +62,17 @@ class StatefulSetController(Controller):
 
     async def reconcile(self, key: Key) -> RequeueAfter | AwaitChange:
         stateful = self._sets.get(key)
-        if stateful is None or child_selector(stateful) is None:
+        if stateful is None:
+            self._metrics.forget(key)
+            return AwaitChange()
+        if child_selector(stateful) is None:
             return AwaitChange()
         if not self._pods.settled(key) or not self._revisions.settled(key):
             return AwaitChange()
         revisions = await self._revisions.claim(stateful)
         pods = await self._pods.claim(stateful)
         view, collisions = await self._view(stateful, pods, revisions)
+        self._metrics.record(view)
         failure = None
         if stateful.metadata.deletion_timestamp is None:
             failure = await self._writes.carry_out(view, plan(view))

@@ -18,7 +18,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from podling.api.apps_v1 import ControllerRevision
+from podling.api.apps_v1 import ControllerRevision, StatefulSet
 from podling.api.core_v1 import Pod
 from podling.controllers.workloads.int_or_percent import scaled
 from podling.controllers.workloads.statefulset_claim_rules import (
@@ -210,8 +210,8 @@ def _updates(view: View) -> Step:
     rolling, wanted = view.stateful.spec.update_strategy.rolling_update, ordinals(view.stateful)
     first = wanted.start + (rolling.partition or 0 if rolling is not None else 0)
     targets = range(max(first, wanted.start), wanted.stop)
-    if rolling is not None and rolling.max_unavailable is not None:
-        limit = max(1, scaled(rolling.max_unavailable, replicas_of(view.stateful), round_up=False))
+    limit = unavailable_max(view.stateful)
+    if limit is not None:
         return _updates_within(view, targets, limit)
     for ordinal in reversed(targets):
         pod = view.members.get(ordinal)
@@ -222,6 +222,14 @@ def _updates(view: View) -> Step:
         if not view.is_available(pod):
             return []
     return []
+
+
+def unavailable_max(stateful: StatefulSet) -> int | None:
+    """Return the number of members that may be unavailable during an update; None if the set states none."""
+    rolling = stateful.spec.update_strategy.rolling_update
+    if rolling is None or rolling.max_unavailable is None:
+        return None
+    return max(1, scaled(rolling.max_unavailable, replicas_of(stateful), round_up=False))
 
 
 def _updates_within(view: View, targets: range, limit: int) -> Step:

@@ -11,12 +11,15 @@ from msgspec import structs
 
 from podling import clock
 from podling.api.batch_v1 import CronJob, CronJobSpec, Job, JobSpec, JobTemplateSpec
-from podling.api.core_v1 import PodSpec, PodTemplateSpec
+from podling.api.core_v1 import Event, PodSpec, PodTemplateSpec, ResourceQuota, ResourceQuotaSpec
 from podling.api.meta_v1 import ObjectMeta, OwnerReference
+from podling.client.local import LocalClient
 from podling.controllers.controller_manager import ControllerManager
 from podling.controllers.workloads.cronjob import CronJobController
 from podling.machinery.encoding import codec
+from podling.machinery.errors import service_unavailable
 from podling.machinery.scheme import resource_of
+from podling.sim.connection import Connection, RequestFault
 from podling.sim.loop import EPOCH
 from podling.testing import ControlPlane
 from tests.support.control_loops import pod, running, told
@@ -131,6 +134,7 @@ async def test_job_without_history_leaves_the_list_in_silence(cluster: ControlPl
     assert (await current(cluster)).status.active == ()
     events = await told(cluster.client)
     assert not [line for line in events if "MissingJob" in line or "SawCompletedJob" in line]
+    assert (await current(cluster)).status.last_successful_time == minute(11)
 
 
 @pytest.mark.usefixtures("manager")
@@ -165,6 +169,31 @@ async def test_replacing_ends_the_run_before(cluster: ControlPlane) -> None:
     assert len((await current(cluster)).status.active) == 1
 
 
+async def test_running_job_that_cannot_be_read_is_replaced_later(cluster: ControlPlane) -> None:
+    await cluster.client.create(cron_job(concurrency_policy="Replace"))
+    connection = Connection(lambda: cluster.backend, "controller")
+    async with running(LocalClient(connection), CronJobController):
+        await cluster.advance(minutes=11)
+        connection.faults.append(RequestFault(verb="get", resource="jobs", error=_busy, times=1))
+        await cluster.advance(minutes=10)
+    assert await jobs(cluster) == ["00:20"]
+    assert "Warning FailedGet report: Get job: busy" in await told(cluster.client)
+
+
+def _busy() -> Exception:
+    return service_unavailable("busy")
+
+
+async def test_uneven_schedule_that_missed_many_times_starts_nothing(cluster: ControlPlane) -> None:
+    """The estimate takes the first interval, an hour, for all: Kubernetes finds no run then."""
+    await cluster.client.create(cron_job("0 1,2 1 * *"))
+    await cluster.advance(hours=240)
+    async with running(cluster.client, CronJobController):
+        await cluster.advance(seconds=1)
+    assert await jobs(cluster) == []
+    assert await told(cluster.client) == []
+
+
 @pytest.mark.usefixtures("manager")
 async def test_a_suspended_cron_job_starts_nothing(cluster: ControlPlane) -> None:
     await cluster.client.create(cron_job(suspend=True, starting_deadline_seconds=30))
@@ -181,6 +210,22 @@ async def test_of_missed_runs_only_the_last_is_made_up(cluster: ControlPlane) ->
     async with running(cluster.client, CronJobController):
         await cluster.advance(seconds=1)
         assert await jobs(cluster) == ["00:50"]
+
+
+@pytest.mark.usefixtures("manager")
+async def test_changed_schedule_makes_up_for_no_time_before_the_change(cluster: ControlPlane) -> None:
+    await cluster.client.create(cron_job("0 12 * * *"))
+    await cluster.advance(minutes=30)
+    await cluster.client.patch(CronJob, "report", {"spec": {"schedule": "10 * * * *"}}, "default")
+    await cluster.advance(minutes=39)
+    assert await jobs(cluster) == []
+    await cluster.advance(minutes=2)
+    assert await jobs(cluster) == ["01:10"]
+    await cluster.client.patch(CronJob, "report", {"spec": {"timeZone": "Asia/Kolkata"}}, "default")
+    await cluster.advance(minutes=28)  # 06:40 there
+    assert await jobs(cluster) == ["01:10"]
+    await cluster.advance(minutes=2)
+    assert await jobs(cluster) == ["01:10", "01:40"]
 
 
 async def test_time_zone_in_stored_schedule_is_heeded_with_a_warning(cluster: ControlPlane) -> None:
@@ -211,6 +256,45 @@ async def test_a_run_that_is_too_late_is_missed(cluster: ControlPlane) -> None:
         assert await jobs(cluster) == []
         await cluster.advance(minutes=6)
         assert await jobs(cluster) == ["01:00"]
+
+
+async def test_completed_job_is_noted_once_though_the_next_one_cannot_be_created(
+    cluster: ControlPlane,
+) -> None:
+    quota = ResourceQuotaSpec(hard={"count/jobs.batch": "1"})
+    await cluster.client.create(
+        ResourceQuota(metadata=ObjectMeta(name="one", namespace="default"), spec=quota)
+    )
+    await cluster.client.create(cron_job())
+    async with running(cluster.client, CronJobController):
+        await cluster.advance(minutes=11)
+    await finish(cluster)
+    await cluster.advance(minutes=10)
+    async with running(cluster.client, CronJobController):
+        await cluster.advance(minutes=2)
+    status = (await current(cluster)).status
+    assert status.active == ()
+    assert status.last_successful_time == minute(11)
+    assert await jobs(cluster) == ["00:10"]
+    counts = {event.reason: event.count for event in (await cluster.client.list(Event, "default")).items}
+    assert counts["SawCompletedJob"] == 1
+    assert (counts["FailedCreate"] or 0) > 1
+
+
+@pytest.mark.parametrize("policy", ["Allow", "Forbid", "Replace"])
+async def test_run_begun_before_a_restart_is_its_own(cluster: ControlPlane, policy: str) -> None:
+    """The job is there and is listed as active, but its time was not written."""
+    await cluster.client.create(cron_job(concurrency_policy=policy))
+    async with running(cluster.client, CronJobController):
+        await cluster.advance(minutes=11)
+    status = {"status": {"lastScheduleTime": None}}
+    await cluster.client.patch(CronJob, "report", status, "default", subresource="status")
+    before = (await cluster.client.list(Job, "default")).items
+    async with running(cluster.client, CronJobController):
+        await cluster.advance(seconds=5)
+    assert (await cluster.client.list(Job, "default")).items == before
+    assert (await current(cluster)).status.last_schedule_time == minute(10)
+    assert not [line for line in await told(cluster.client) if "JobAlreadyActive" in line]
 
 
 @pytest.mark.usefixtures("manager")

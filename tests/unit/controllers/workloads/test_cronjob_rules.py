@@ -5,10 +5,20 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from msgspec import structs
 
 from podling.api.batch_v1 import CronJob, CronJobSpec, CronJobStatus, Job, JobStatus, JobTemplateSpec
 from podling.api.meta_v1 import ObjectMeta
-from podling.controllers.workloads.cronjob_rules import MISSED_MAX, Due, by_start, due, next_run
+from podling.controllers.workloads.cronjob_rules import (
+    MISSED_MAX,
+    SCHEDULED_AT,
+    Due,
+    by_start,
+    due,
+    is_too_late,
+    job_for,
+    next_run,
+)
 from podling.machinery.cron import ScheduleError, parse
 from podling.sim.loop import EPOCH
 
@@ -66,6 +76,7 @@ RUNS: list[tuple[CronJob, datetime, datetime | None]] = [
     (held("*/5 * * * *", last=after_top(minutes=30)), after_top(minutes=31), None),
     (held("*/5 * * * *", last=after_top(minutes=30), deadline=60), after_top(minutes=31), None),
     (held("*/5 * * * *", last=after_top(minutes=30), deadline=60), after_top(minutes=32), None),
+    (held("30 10,11,12 * * 1-5", last=after_top(minutes=30)), after_top(hours=30.5), None),
 ]
 
 
@@ -125,3 +136,76 @@ def job(name: str, started: datetime | None) -> Job:
 )
 def test_jobs_that_never_started_are_the_youngest(jobs: list[Job], names: list[str]) -> None:
     assert [each.metadata.name for each in by_start(jobs)] == names
+
+
+# Cases of TestControllerV2SyncCronJob: the schedule, the deadline, the last run, the creation and the present
+# time, each as minutes after the top of the hour; then whether a run starts, whether more than 100 were
+# missed, and the minutes until the next one.
+HOURLY, INTERVAL = "0 * * * ?", "@every 1h"
+SHORT, MEDIUM, LONG, WEEK = 10, 7200, 1_000_000, 7 * 24 * 60
+SYNCS: list[tuple[str, int | None, float | None, float, float, bool, bool, float]] = [
+    (HOURLY, None, None, -1, -1, False, False, 1),
+    (HOURLY, None, None, -1, 1, True, False, 59),
+    (HOURLY, SHORT, None, -1, 12, False, False, 48),
+    (HOURLY, LONG, None, -1, 1, True, False, 59),
+    (HOURLY, None, -59, -61, -1, False, False, 1),
+    (HOURLY, None, -59, -61, 1, True, False, 59),
+    (HOURLY, SHORT, -59, -61, 1, False, False, 59),
+    (HOURLY, LONG, -59, -61, 1, True, False, 59),
+    (HOURLY, LONG, -59, -61, WEEK, True, True, 60),
+    (HOURLY, None, -59, -61, WEEK, True, True, 60),
+    (HOURLY, MEDIUM, -59, -61, WEEK, True, False, 60),
+    (HOURLY, SHORT, -59, -61, WEEK, True, False, 60),
+    (HOURLY, None, 0, -61, -1, False, False, 61),
+    (INTERVAL, None, None, -1, 0, False, False, 59),
+    (INTERVAL, None, None, -61, -1, True, False, 60),
+    (INTERVAL, SHORT, None, -61, -1 + 11 / 60, False, False, 60 - 11 / 60),
+    (INTERVAL, LONG, None, -61, -1 + 9 / 60, True, False, 60 - 9 / 60),
+    (INTERVAL, None, -1, -61, 0, False, False, 59),
+    (INTERVAL, None, -1, -61, 60, True, False, 59),
+    (INTERVAL, SHORT, -1, -61, 59 + 11 / 60, False, False, 60 - 11 / 60),
+    (INTERVAL, SHORT, -1, -61, 59 + 9 / 60, False, False, 60 - 9 / 60),
+    (INTERVAL, None, -61, -61, 1, True, False, 58),
+    (INTERVAL, LONG, -1, -61, 59 + 9 / 60, True, False, 60 - 9 / 60),
+    (INTERVAL, None, 1, -59, WEEK, True, True, 1),
+    (INTERVAL, SHORT, 1, -59, WEEK + 1 + 11 / 60, False, False, 60 - 11 / 60),
+]
+
+
+@pytest.mark.parametrize(("schedule", "deadline", "last", "created", "now", "starts", "many", "wait"), SYNCS)
+def test_schedule_deadline_and_last_run_decide(
+    schedule: str,
+    deadline: int | None,
+    last: float | None,
+    created: float,
+    now: float,
+    starts: bool,
+    many: bool,
+    wait: float,
+) -> None:
+    before = None if last is None else after_top(minutes=last)
+    cron_job = held(schedule, last=before, created=after_top(minutes=created), deadline=deadline)
+    moment, parsed = after_top(minutes=now), parse(schedule)
+    found = due(cron_job, parsed, moment)
+    begins = found.time is not None and not is_too_late(cron_job, found.time, moment)
+    assert (begins, begins and found.missed > MISSED_MAX) == (starts, many)
+    following = next_run(cron_job, parsed, moment)
+    assert following is not None
+    assert following - moment == timedelta(minutes=wait)
+
+
+@pytest.mark.parametrize(
+    ("schedule", "zone", "text"),
+    [
+        ("* * * * ?", "UTC", "2016-05-19T10:00:00Z"),
+        ("* * * * ?", None, "2016-05-19T10:00:00Z"),
+        ("* * * * ?", "Europe/Rome", "2016-05-19T12:00:00+02:00"),
+        ("TZ=Asia/Tokyo * * * * ?", None, "2016-05-19T10:00:00Z"),
+    ],
+)
+def test_job_says_when_it_was_scheduled_in_the_zone_of_the_spec(
+    schedule: str, zone: str | None, text: str
+) -> None:
+    cron_job = held(schedule)
+    cron_job = structs.replace(cron_job, spec=structs.replace(cron_job.spec, time_zone=zone))
+    assert job_for(cron_job, TOP).metadata.annotations == {SCHEDULED_AT: text}

@@ -118,6 +118,54 @@ def test_daemon_pod_belongs_on_suitable_nodes(pod: dict[str, Any], where: Node, 
     assert belongs(daemon_set(**pod), where) == expected
 
 
+DAEMON_TOLERATIONS = [
+    ("node.kubernetes.io/not-ready", "NoExecute"),
+    ("node.kubernetes.io/unreachable", "NoExecute"),
+    ("node.kubernetes.io/disk-pressure", "NoSchedule"),
+    ("node.kubernetes.io/memory-pressure", "NoSchedule"),
+    ("node.kubernetes.io/pid-pressure", "NoSchedule"),
+    ("node.kubernetes.io/unschedulable", "NoSchedule"),
+]
+
+
+@pytest.mark.parametrize(
+    ("given", "first"),
+    [
+        ((), []),
+        (
+            (
+                Toleration(key="gpu", operator="Exists"),
+                Toleration(
+                    key="node.kubernetes.io/unreachable",
+                    operator="Exists",
+                    effect="NoExecute",
+                    toleration_seconds=300,
+                ),
+                Toleration(key="node.kubernetes.io/not-ready", operator="Exists", effect="NoExecute"),
+            ),
+            [
+                ("gpu", ""),
+                ("node.kubernetes.io/unreachable", "NoExecute"),
+                ("node.kubernetes.io/not-ready", "NoExecute"),
+            ],
+        ),
+        (
+            (Toleration(key="node.kubernetes.io/not-ready", operator="Exists", effect="NoSchedule"),),
+            [("node.kubernetes.io/not-ready", "NoSchedule")],
+        ),
+    ],
+)
+def test_daemon_pod_tolerates_a_failing_node_for_ever(
+    given: tuple[Toleration, ...], first: list[tuple[str, str]]
+) -> None:
+    made = pod_for(daemon_set(tolerations=given), "n1", "abc").spec.tolerations
+    assert [(each.key, each.effect) for each in made] == [
+        *first,
+        *(each for each in DAEMON_TOLERATIONS if each not in first),
+    ]
+    assert {each.toleration_seconds for each in made} == {None}
+
+
 def test_a_pod_is_meant_for_its_node_before_it_is_bound() -> None:
     made = pod_for(daemon_set(affinity=requires(DISK)), "n7", "abc")
     assert made.spec.node_name == ""

@@ -42,13 +42,22 @@ def asking(text: str) -> Deployment:
 SETS = [replica_set("1", "web:1"), replica_set("2", "web:2"), replica_set("3", "web:3")]
 
 
-@pytest.mark.parametrize(("text", "target"), [("0", 0), ("7", 7), ("", None), ("x", None), ("-1", None)])
+@pytest.mark.parametrize(("text", "target"), [("0", 0), ("7", 7), ("", None), ("x", None), ("-1", -1)])
 def test_annotation_names_the_revision(text: str, target: int | None) -> None:
     assert rollback_target(asking(text)) == target
 
 
 @pytest.mark.parametrize(
-    ("numbers", "last"), [([], 0), (["1"], 0), (["1", "2"], 1), (["3", "1", "2"], 2), (["4", "x"], 0)]
+    ("numbers", "last"),
+    [
+        ([], 0),
+        (["1"], 0),
+        (["1", "2"], 1),
+        (["3", "1", "2"], 2),
+        (["4", "x"], 0),
+        (["2", "2"], 2),
+        (["-1"], 0),
+    ],
 )
 def test_last_revision_is_the_one_before_the_newest(numbers: list[str], last: int) -> None:
     assert last_revision([replica_set(number, "web:1") for number in numbers]) == last
@@ -68,6 +77,13 @@ def test_last_revision_is_the_one_before_the_newest(numbers: list[str], last: in
         ),
         (
             9,
+            SETS,
+            "web:3",
+            "DeploymentRollbackRevisionNotFound",
+            "Unable to find the revision to rollback to.",
+        ),
+        (
+            -1,
             SETS,
             "web:3",
             "DeploymentRollbackRevisionNotFound",

@@ -30,6 +30,7 @@ from podling.controllers.workloads.deployment_rules import (
     max_unavailable,
     new_size,
     old_pods_run,
+    replica_set_name,
     resize,
     revised_annotations,
     same_template,
@@ -274,6 +275,13 @@ def test_revisions_of_a_replica_set_are_remembered_in_its_annotation() -> None:
     assert revised_annotations(held, annotations, 20) == annotations
 
 
+def test_revision_that_is_no_number_stays() -> None:
+    held = deployment(1, 0, 1, "RollingUpdate")
+    metadata = ObjectMeta(annotations={"note": "new"})
+    annotations = {REVISION: "x", "note": "old"}
+    assert revised_annotations(structs.replace(held, metadata=metadata), annotations, 3) == annotations
+
+
 def test_history_of_revisions_loses_the_oldest_when_it_is_full() -> None:
     held = deployment(1, 0, 1, "RollingUpdate")
     annotations: dict[str, str] = {}
@@ -304,6 +312,38 @@ def test_old_replica_sets_shrink_within_max_unavailable(
     other = replica_set("old", old, 1, available=old_ready)
     changes = shrink_old(deployment(10, 0, unavailable, "RollingUpdate"), current, [other])
     assert (changes[0].replicas if changes else old) == after
+
+
+# sizes and available pods of old replica sets, the older one first, and their sizes after that; the new one
+# has 2 pods, the given number of them available
+STALE_SHRINKS: list[tuple[list[tuple[int, int]], int, list[int]]] = [
+    ([(8, 10)], 1, [8]),
+    ([(3, 4), (6, 6)], 2, [3, 6]),
+    ([(3, 2), (6, 7)], 2, [2, 6]),
+    ([(4, 3), (4, 5)], 1, [2, 4]),
+]
+
+
+@pytest.mark.parametrize(("old", "new_ready", "after"), STALE_SHRINKS)
+def test_no_available_pod_is_taken_while_a_status_is_from_before_the_last_scaling(
+    old: list[tuple[int, int]], new_ready: int, after: list[int]
+) -> None:
+    sets = [replica_set(f"old{n}", size, 9 - n, available=ready) for n, (size, ready) in enumerate(old)]
+    changes = shrink_old(
+        deployment(10, 2, 2, "RollingUpdate"), replica_set("new", 2, available=new_ready), sets
+    )
+    changed = {each.replica_set.metadata.name: each.replicas for each in changes}
+    assert [changed.get(each.metadata.name, each.spec.replicas) for each in sets] == after
+
+
+@pytest.mark.parametrize(("name", "cut"), [("web", "web-abcdefghij"), ("w" * 242, "w" * 242 + "-abcdefghij")])
+def test_name_of_a_replica_set_has_the_hash(name: str, cut: str) -> None:
+    assert replica_set_name(name, "abcdefghij") == cut
+
+
+def test_long_name_of_a_deployment_is_cut_in_its_replica_set() -> None:
+    name = "w" * 253
+    assert replica_set_name(name, "abcdefghij") == "w" * 242 + "-abcdefghij"
 
 
 # replicas in the status of old replica sets, phases of their pods and of the new one's, and the answer

@@ -11,14 +11,23 @@ import pytest
 from podling import clock
 from podling.api.apps_v1 import ReplicaSet, ReplicaSetSpec
 from podling.api.batch_v1 import Job
-from podling.api.core_v1 import Pod, PodSpec, PodTemplateSpec
+from podling.api.core_v1 import (
+    Pod,
+    PodSpec,
+    PodTemplateSpec,
+    ReplicationController,
+    ReplicationControllerSpec,
+)
 from podling.api.meta_v1 import LabelSelector, ObjectMeta, OwnerReference
 from podling.api.policy_v1 import PodDisruptionBudget, PodDisruptionBudgetSpec
+from podling.client.local import LocalClient
 from podling.controllers.controller_manager import ControllerManager
 from podling.controllers.owner_references import controller_reference
 from podling.controllers.workloads.disruption import DisruptionController, StaleDisruptionController
 from podling.machinery.conditions import find
+from podling.machinery.errors import service_unavailable
 from podling.machinery.scheme import resource_of
+from podling.sim.connection import Connection, RequestFault
 from podling.testing import ControlPlane
 from tests.support.control_loops import pod, running, set_phase, told
 
@@ -113,6 +122,45 @@ async def test_pods_of_what_cannot_be_scaled_make_it_uncountable(cluster: Contro
         "Warning CalculateExpectedPodCountFailed web: Failed to calculate the number of expected pods: "
         "jobs.batch does not implement the scale subresource"
     ) in await told(cluster.client)
+
+
+async def test_owner_that_cannot_be_read_allows_nothing_until_it_can(cluster: ControlPlane) -> None:
+    owner = await cluster.client.create(
+        ReplicationController(
+            metadata=ObjectMeta(name="web", namespace="default"),
+            spec=ReplicationControllerSpec(
+                replicas=2,
+                selector={"app": "web"},
+                template=PodTemplateSpec(
+                    metadata=ObjectMeta(labels={"app": "web"}),
+                    spec=PodSpec(containers=pod("x").spec.containers),
+                ),
+            ),
+        )
+    )
+    for number in range(2):
+        await add_pod(cluster, f"p{number}", controller_reference(owner))
+    await cluster.client.create(budget(max_unavailable=1))
+    connection = Connection(lambda: cluster.backend, "controller")
+    async with running(LocalClient(connection), DisruptionController):
+        await cluster.advance(seconds=1)
+        assert await condition(cluster) == ("True", "SufficientPods")
+        lost = RequestFault(verb="get", resource="replicationcontrollers", error=_busy, times=2)
+        connection.faults.append(lost)
+        await set_phase(cluster.client, "p0", "Running", ready=True, message="changed")
+        await cluster.advance(seconds=0.001)
+        assert await condition(cluster) == ("False", "SyncFailed")
+        assert (await current(cluster)).status.disruptions_allowed == 0
+        await cluster.advance(seconds=5)
+        assert await condition(cluster) == ("True", "SufficientPods")
+    assert (
+        "Warning CalculateExpectedPodCountFailed web: "
+        "Failed to calculate the number of expected pods: busy" in await told(cluster.client)
+    )
+
+
+def _busy() -> Exception:
+    return service_unavailable("busy")
 
 
 @pytest.mark.usefixtures("manager")

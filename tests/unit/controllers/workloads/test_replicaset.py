@@ -23,10 +23,16 @@ from podling.api.scheduling_v1 import PriorityClass
 from podling.controllers.controller_manager import ControllerManager
 from podling.controllers.owner_references import controller_of
 from podling.controllers.pod_state import deletion_cost, removal_order
-from podling.controllers.workloads.replicaset import ReplicaSetController, numbers_of, status_of
+from podling.controllers.workloads.replicaset import (
+    ReplicaSetController,
+    deletion_age_ratios,
+    numbers_of,
+    status_of,
+)
 from podling.sim.loop import EPOCH
 from podling.testing import ControlPlane
 from tests.support.control_loops import make_ready, pod, running, set_phase, told
+from tests.support.counts import samples
 
 
 def replica_set(replicas: int = 3, **spec: int) -> ReplicaSet:
@@ -329,6 +335,42 @@ def test_ages_of_the_same_magnitude_are_equal() -> None:
     """On a logarithmic scale 1000 s and 1010 s are the same: the UID decides, not ten seconds."""
     older, younger = candidate("a", age=1010), candidate("b", age=1000)
     assert removal_order([younger, older], [], EPOCH) == [older, younger]
+
+
+# ages of the pods in seconds, those to delete first (negative: not ready), how many go, and the multiples
+RATIOS: list[tuple[list[int], int, list[int]]] = [
+    ([10, 10, 10], 2, [1, 1]),
+    ([25, 10, 10], 1, [2]),
+    ([25, 10, 39], 2, [2, 1]),
+    ([-5, 20, 10], 2, [2]),
+    ([30, -5, 20], 1, [1]),
+    ([-5, -6], 1, []),
+    ([0, 5], 1, []),
+    ([], 0, []),
+]
+
+
+@pytest.mark.parametrize(("ages", "count", "ratios"), RATIOS)
+def test_age_of_a_deleted_pod_is_a_multiple_of_the_youngest_one(
+    ages: list[int], count: int, ratios: list[int]
+) -> None:
+    ordered = [candidate(str(age), age=abs(age), ready_for=None if age < 0 else 0) for age in ages]
+    assert deletion_age_ratios(ordered, count, EPOCH) == ratios
+
+
+async def test_ages_of_deleted_pods_are_counted(cluster: ControlPlane, manager: ControllerManager) -> None:
+    await cluster.client.create(replica_set(2))
+    await cluster.advance(seconds=1)
+    await make_ready(cluster.client)
+    await cluster.advance(seconds=9)
+    await scale(cluster, 4)
+    await make_ready(cluster.client)
+    await scale(cluster, 1)
+    name = "replicaset_controller_sorting_deletion_age_ratio"
+    assert samples([manager], f"{name}_count") == {(): 3}
+    assert samples([manager], f"{name}_bucket")[("1.0",)] == 2
+    await scale(cluster, 0)
+    assert samples([manager], f"{name}_count") == {(): 3}  # all pods go: none was chosen
 
 
 @pytest.mark.parametrize(
