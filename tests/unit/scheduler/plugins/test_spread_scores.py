@@ -104,6 +104,14 @@ def test_node_without_the_label_scores_nothing_and_is_no_domain() -> None:
     assert scored(one(HOST), cache, "a b x") == [16, 0, 100]
 
 
+def test_pods_on_a_node_without_one_of_the_labels_do_not_count() -> None:
+    cache = cluster("a b y", y=1)
+    cache.set_node(Node(metadata=ObjectMeta(name="x", labels={"zone": "zone1"})))
+    for _ in range(2):
+        cache.add_pod(facts(labels=FOO), "x")
+    assert scored(one(ZONE, HOST), cache, "a b y") == [100, 100, 0]
+
+
 def test_pods_of_other_namespaces_do_not_count() -> None:
     cache = cluster("a b", a=1, b=2)
     cache.add_pod(facts(labels=FOO, namespace="other"), "a")

@@ -56,6 +56,15 @@ def test_node_without_one_of_the_labels_counts_for_no_constraint() -> None:
     assert unresolvable(PLUGIN, one(ZONE, NODE), cache) == ["x"]
 
 
+def test_pods_on_a_node_without_one_of_the_labels_do_not_count() -> None:
+    """Counted, the two pods would put the first zone ahead of the second one, which has one pod."""
+    cache = cluster("a b y", y=1)
+    cache.set_node(node("x", labels={"zone": "zone1"}))
+    for _ in range(2):
+        cache.add_pod(facts(labels=FOO), "x")
+    assert accepted(PLUGIN, one(ZONE, NODE), cache) == ["a", "b"]
+
+
 def marked(names: str, tainted: str = "") -> Cache:
     """Return four nodes, of which ``names`` have the label ``foo``; a, b and y have a pod each."""
     cache = cluster()
