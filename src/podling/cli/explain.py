@@ -17,6 +17,7 @@ from podling.apiserver.kinds.pod.pod_table import status_word
 from podling.cli import (
     explain_crash,
     explain_end,
+    explain_gangs,
     explain_placement,
     explain_processes,
     explain_readiness,
@@ -81,6 +82,7 @@ QUESTIONS: tuple[Question, ...] = (
     explain_end.deleting,
     explain_end.ended,
     explain_processes.without_scheduler,
+    explain_gangs.waiting_for_gang,
     explain_placement.unplaced,
     explain_readiness.healthy,
     explain_processes.without_kubelet,
