@@ -45,6 +45,11 @@ def assigned(namespace: str, name: str, node: str) -> str:
     return f"Successfully assigned {namespace}/{name} to {node}"
 
 
+def no_victims_on(node: str) -> str:
+    """Return the error of a node where preemption would evict nobody."""
+    return f'expected at least one victim pod on node "{node}"'
+
+
 def preempting(scheduler_name: str) -> str:
     return f"{scheduler_name}: preempting to accommodate a higher priority pod"
 
