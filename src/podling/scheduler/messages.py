@@ -10,6 +10,9 @@ NO_VICTIMS = "No preemption victims found for incoming pod"
 NEVER_PREEMPTS = "not eligible due to preemptionPolicy=Never."
 VICTIM_STILL_GOING = "not eligible due to a terminating pod on the nominated node."
 
+ACTIONS = {"FailedScheduling": "Scheduling", "Scheduled": "Binding", "Preempted": "Preempting"}
+"""The action of the scheduler's events, by their reason."""
+
 EVENT_LENGTH_MAX = 1024
 _CUT = " ..."
 

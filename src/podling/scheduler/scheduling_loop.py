@@ -129,7 +129,8 @@ class SchedulingLoop(ClusterFollower):
 
     def _event(self, pod: PodFacts, reason: str, text: str, kind: str = "Warning") -> None:
         recorder = self._recorders[pod.spec.scheduler_name]
-        recorder.event(pod.pod, kind, reason, messages.truncated(text))
+        action = messages.ACTIONS.get(reason, "")
+        recorder.event(pod.pod, kind, reason, messages.truncated(text), action=action)
 
     def _attempt(self, waiting: Waiting) -> None:
         pod, profile = waiting.facts, self._profile_of(waiting.facts)

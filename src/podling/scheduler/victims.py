@@ -54,7 +54,10 @@ class VictimRemover:
                 continue
             if removed:
                 text = messages.preempted(preemptor.uid, victims.node)
-                self._recorder.event(victim.pod, "Normal", "Preempted", text)
+                action = messages.ACTIONS["Preempted"]
+                self._recorder.event(
+                    victim.pod, "Normal", "Preempted", text, action=action, related=preemptor.pod
+                )
         return done
 
     async def _delete(self, victim: PodFacts) -> bool:
