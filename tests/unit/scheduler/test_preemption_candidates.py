@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from podling.api.core_v1 import Affinity, Pod, PodStatus
+from podling.api.core_v1 import Affinity, Pod, PodCondition, PodStatus
 from podling.api.meta_v1 import LabelSelector, ObjectMeta
 from podling.api.policy_v1 import (
     PodDisruptionBudget,
@@ -199,6 +199,44 @@ def test_search_goes_on_to_a_node_without_violations(offset: int, names: list[st
     for each in (1, 2):
         there[f"n{each}"] = [one(f"p{each}", MIDDLE, LARGE, labels=FOO)]
     assert candidates(there, offset, budget(0)) == names
+
+
+def told(reason: str, status: str = "True") -> tuple[PodCondition, ...]:
+    return (PodCondition(type="DisruptionTarget", status=status, reason=reason),)
+
+
+@pytest.mark.parametrize(
+    ("conditions", "going", "priority", "waits"),
+    [
+        (told("PreemptionByScheduler"), True, LOW, True),
+        (told("EvictionByEvictionAPI"), True, LOW, False),
+        (told("PreemptionByScheduler", "False"), True, LOW, False),
+        ((), True, LOW, False),
+        (told("PreemptionByScheduler"), False, LOW, False),
+        (told("PreemptionByScheduler"), True, HIGH, False),
+    ],
+    ids=["victim", "evicted", "condition is false", "deleted", "still running", "not a lower priority"],
+)
+def test_nominated_pod_waits_for_its_victims_only(
+    conditions: tuple[PodCondition, ...], going: bool, priority: int, waits: bool
+) -> None:
+    """The cases of ``TestPodEligibleToPreemptOthers``; the pod is nominated to the first node."""
+    there = pod(
+        "there",
+        cpu=LARGE,
+        priority=priority,
+        status=PodStatus(conditions=conditions),
+        metadata={"deletion_timestamp": NOON} if going else None,
+    )
+    cache = cluster({"n1": [there], "n2": [one("p2", LOW, LARGE)]})
+    wanted = wanting(LARGE, status=PodStatus(nominated_node_name="n1"))
+    diagnosis = Diagnosis(2, resolvable_parts=[cache.rows])
+    found = preempt(Attempt(wanted, cache, DEFAULT_PROFILE, (), ()), diagnosis)
+    refused = Refusal(
+        "preemption: not eligible due to a terminating pod on the nominated node.", keeps_nomination=True
+    )
+    assert (found == refused) is waits
+    assert isinstance(found, Victims) is not waits
 
 
 def test_node_that_needs_no_victim_is_an_error() -> None:
