@@ -17,7 +17,6 @@ from podling.apiserver.kinds.pod.pod_table import status_word
 from podling.cli import (
     explain_crash,
     explain_end,
-    explain_gangs,
     explain_placement,
     explain_processes,
     explain_readiness,
@@ -25,6 +24,7 @@ from podling.cli import (
     explain_start,
 )
 from podling.cli.evidence import Evidence, Explanation, pod_arguments
+from podling.cli.workloads.gangs import waiting_for_gang
 from podling.machinery.pods import is_static
 
 Question = Callable[[Evidence], Explanation | None]
@@ -82,7 +82,7 @@ QUESTIONS: tuple[Question, ...] = (
     explain_end.deleting,
     explain_end.ended,
     explain_processes.without_scheduler,
-    explain_gangs.waiting_for_gang,
+    waiting_for_gang,
     explain_placement.unplaced,
     explain_readiness.healthy,
     explain_processes.without_kubelet,

@@ -49,7 +49,7 @@ def assigned(namespace: str, name: str, node: str) -> str:
 
 
 def no_victims_on(node: str) -> str:
-    """Return the error of a node where preemption would evict nobody."""
+    """Return the error of a node where preemption would evict no pod."""
     return f'expected at least one victim pod on node "{node}"'
 
 

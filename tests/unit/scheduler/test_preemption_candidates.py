@@ -186,7 +186,7 @@ def test_search_ends_with_enough_candidates(offset: int, names: list[str]) -> No
 
 @pytest.mark.parametrize(("offset", "names"), [(4, ["n5", "n1"]), (1, ["n3", "n5"]), (0, ["n1", "n3"])])
 def test_nodes_without_victims_do_not_count_as_candidates(offset: int, names: list[str]) -> None:
-    """On the second and fourth node a pod of high priority takes the room."""
+    """On the second and fourth node a pod of high priority takes the capacity."""
     there = dict(FIVE)
     for each in (2, 4):
         there[f"n{each}"] = [one(f"p{each}", HIGH, LARGE)]

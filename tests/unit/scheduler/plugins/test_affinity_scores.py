@@ -139,7 +139,9 @@ MIXED = "8*security!=S1,security=S2@region 2*security,!wrong@region"
         "both, pods of one set",
     ],
 )
-def test_own_preferences(pod: PodFacts, nodes: str, there: list[list[PodFacts]], expected: list[int]) -> None:
+def test_own_preferences_score_nodes(
+    pod: PodFacts, nodes: str, there: list[list[PodFacts]], expected: list[int]
+) -> None:
     assert scored(pod, cluster(nodes, there)) == expected
 
 
