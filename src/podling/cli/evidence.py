@@ -6,7 +6,7 @@ import re
 import signal
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
@@ -26,6 +26,9 @@ from podling.extensions.explanations import Source as Source
 from podling.machinery.pods import condition
 from podling.machinery.tables import human_duration
 
+if TYPE_CHECKING:
+    from podling.api.scheduling_v1alpha2 import PodGroup
+
 
 class PartProblems(Struct, frozen=True):
     """The problem of each process of a cluster; empty texts if there is none. ``nodes``: by node."""
@@ -35,11 +38,20 @@ class PartProblems(Struct, frozen=True):
     nodes: Mapping[str, str] = {}
 
 
+class PodGang(Struct, frozen=True):
+    """The pod group that a pod names, None if it does not exist, and all pods that name it."""
+
+    name: str
+    group: PodGroup | None
+    pods: Sequence[Pod] = ()
+
+
 class Evidence(Struct, frozen=True):
     """All that is known: the pod, its events oldest first, its node if it has one, and the time.
 
     ``nodes`` are the cluster's, where a pod waits for one of them; ``parts`` is the state of its processes.
-    ``services`` and ``slices`` are the cluster's, where an init container may wait for a name.
+    ``services`` and ``slices`` are the cluster's, where an init container may wait for a name. ``gang`` is
+    the pod's group, where it waits for a node.
     """
 
     pod: Pod
@@ -50,6 +62,7 @@ class Evidence(Struct, frozen=True):
     parts: PartProblems = PartProblems()
     services: Sequence[Service] = ()
     slices: Sequence[EndpointSlice] = ()
+    gang: PodGang | None = None
 
     def last_event(self, *reasons: str, container: str = "", says: str = "") -> Event | None:
         """The newest event with one of these reasons, about this container and with these words if given."""

@@ -24,6 +24,7 @@ from podling.cli import (
     explain_start,
 )
 from podling.cli.evidence import Evidence, Explanation, pod_arguments
+from podling.cli.workloads.gangs import waiting_for_gang
 from podling.machinery.pods import is_static
 
 Question = Callable[[Evidence], Explanation | None]
@@ -81,6 +82,7 @@ QUESTIONS: tuple[Question, ...] = (
     explain_end.deleting,
     explain_end.ended,
     explain_processes.without_scheduler,
+    waiting_for_gang,
     explain_placement.unplaced,
     explain_readiness.healthy,
     explain_processes.without_kubelet,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from podling.api.core_v1 import Node
+from podling.api.core_v1 import Node, Pod
 from podling.cli.evidence import (
     Evidence,
     Explanation,
@@ -37,7 +37,7 @@ def unplaced(evidence: Evidence) -> Explanation | None:
     scheduled = condition(pod, "PodScheduled")
     if scheduled is None or scheduled.status == "True":
         return _not_looked_at(evidence)
-    message = one_line(scheduled.message).partition(" preemption:")[0].rstrip(".")
+    message = said_of_nodes(pod)
     text = f"No node can take the pod: {message}{_requests(evidence, message)}."
     if pod.status.nominated_node_name:
         node = pod.status.nominated_node_name
@@ -47,9 +47,17 @@ def unplaced(evidence: Evidence) -> Explanation | None:
         area="scheduler",
         reason=scheduled.reason or "Unschedulable",
         text=text,
-        advice=_placement_advice(evidence, message),
+        advice=placement_advice(evidence, message),
         evidence=(*sources, *((event_source(failed),) if failed is not None else ())),
     )
+
+
+def said_of_nodes(pod: Pod) -> str:
+    """Return the scheduler's reason why no node can take a pod; empty without one."""
+    scheduled = condition(pod, "PodScheduled")
+    if scheduled is None or scheduled.status == "True":
+        return ""
+    return one_line(scheduled.message).partition(" preemption:")[0].rstrip(".")
 
 
 def _not_looked_at(evidence: Evidence) -> Explanation:
@@ -73,7 +81,7 @@ def _requests(evidence: Evidence, message: str) -> str:
     return f" (it requests {', '.join(amounts)})" if amounts else ""
 
 
-def _placement_advice(evidence: Evidence, message: str) -> str:
+def placement_advice(evidence: Evidence, message: str) -> str:
     """Return a step for each cause that the message names, the clauses being the scheduler's own."""
     short = list(dict.fromkeys(re.findall(r"Insufficient ([^\s,]+)", message)))
     steps = (

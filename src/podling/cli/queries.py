@@ -13,7 +13,7 @@ from podling.api.discovery_v1 import EndpointSlice
 from podling.api.policy_v1 import PodDisruptionBudget
 from podling.cli.autoscaling.explain import explain_autoscaler
 from podling.cli.common_options import NoAnswer
-from podling.cli.evidence import Evidence, Explanation, PartProblems
+from podling.cli.evidence import Evidence, Explanation, PartProblems, PodGang
 from podling.cli.explain import explain
 from podling.cli.explain_absent import explain_absent
 from podling.cli.explain_processes import with_control_plane
@@ -97,7 +97,26 @@ async def explained(client: Client, pod: Pod, parts: PartProblems) -> Explanatio
     slices: Sequence[EndpointSlice] = ()
     if any(status.state.running is not None for status in pod.status.init_container_statuses):
         services, slices = (await client.list(Service)).items, (await client.list(EndpointSlice)).items
-    return explain(Evidence(pod, events, node, clock.now(), nodes, parts, services, slices))
+    gang = await _gang_of(client, pod)
+    return explain(Evidence(pod, events, node, clock.now(), nodes, parts, services, slices, gang))
+
+
+async def _gang_of(client: Client, pod: Pod) -> PodGang | None:
+    """Return the pod group that a pod without a node names."""
+    named = pod.spec.scheduling_group
+    if named is None or pod.spec.node_name:
+        return None
+    from podling.api.scheduling_v1alpha2 import PodGroup  # behind a feature gate: few clusters have any
+
+    name, namespace = named.pod_group_name or "", pod.metadata.namespace
+    group: PodGroup | None = None
+    try:
+        group = await client.get(PodGroup, name, namespace)
+    except ApiError as error:
+        if not is_not_found(error):
+            raise
+    pods = (await client.list(Pod, namespace)).items
+    return PodGang(name, group, [each for each in pods if each.spec.scheduling_group == named])
 
 
 async def _service(

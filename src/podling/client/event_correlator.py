@@ -28,13 +28,18 @@ COMBINED_PREFIX = "(combined from similar events): "
 
 
 class Happening(Struct, frozen=True):
-    """An event that a component reports about an object, before correlation."""
+    """An event that a component reports about an object, before correlation.
+
+    ``action``: what the component did or tried; ``related``: another object that had part in it.
+    """
 
     about: ObjectReference
     type: str
     reason: str
     message: str
     at: datetime
+    action: str = ""
+    related: ObjectReference | None = None
 
 
 class Identity(NamedTuple):

@@ -74,13 +74,25 @@ class EventRecorder:
         self.dropped = 0
         self._dropped_in_a_row = 0
 
-    def event(self, obj: Regarding, type: str, reason: str, message: str, *, field_path: str = "") -> None:
+    def event(
+        self,
+        obj: Regarding,
+        type: str,
+        reason: str,
+        message: str,
+        *,
+        field_path: str = "",
+        action: str = "",
+        related: Regarding | None = None,
+    ) -> None:
         """Record an event about ``obj``. Never waits, never raises.
 
         Args:
             type: ``Normal`` or ``Warning``.
             reason: one CamelCase word, for machines; ``message`` is for people.
             field_path: the part of the object, as ``spec.containers{app}``.
+            action: what was done or tried, one CamelCase word; few components say it.
+            related: another object that had part in it.
         """
         about = reference_to(obj, field_path)
         if self._closing.is_set() or len(self._queue) >= QUEUE_LENGTH_MAX:
@@ -90,7 +102,8 @@ class EventRecorder:
             logger.warning("%d events were dropped", self._dropped_in_a_row)
             self._dropped_in_a_row = 0
         due = clock.monotonic() + GATHER_SECONDS
-        self._queue.append((due, Happening(about, type, reason, message, clock.now())))
+        other = None if related is None else reference_to(related)
+        self._queue.append((due, Happening(about, type, reason, message, clock.now(), action, other)))
         self._wake.set()
 
     def _drop(self, text: str) -> None:
@@ -218,6 +231,8 @@ class EventRecorder:
             last_timestamp=clock.seconds_precision(create.last),
             count=create.count,
             type=happening.type,
+            action=happening.action,
+            related=happening.related,
         )
 
 

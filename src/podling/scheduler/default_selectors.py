@@ -11,7 +11,8 @@ from collections.abc import Mapping
 from podling.machinery.selectors import LabelSelector, Requirement, from_labels
 from podling.scheduler.podfacts import PodFacts
 
-OWNER_KINDS = ("ReplicationController", "ReplicaSet", "StatefulSet")
+OWNER_KINDS = (("v1", "ReplicationController"), ("apps/v1", "ReplicaSet"), ("apps/v1", "StatefulSet"))
+"""API version and kind: other groups have kinds of the same names."""
 
 OwnerKey = tuple[str, str, str]
 """Kind, namespace and name."""
@@ -50,7 +51,7 @@ class Workloads:
             if service.matches(pod.labels):
                 requirements += service.requirements
         for owner in pod.pod.metadata.owner_references:
-            if owner.controller and owner.kind in OWNER_KINDS:
+            if owner.controller and (owner.api_version, owner.kind) in OWNER_KINDS:
                 found = self._owners.get((owner.kind, pod.namespace, owner.name))
                 requirements += found.requirements if found and not found.never else ()
         return LabelSelector(tuple(dict.fromkeys(requirements))) if requirements else None

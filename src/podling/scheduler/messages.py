@@ -10,6 +10,9 @@ NO_VICTIMS = "No preemption victims found for incoming pod"
 NEVER_PREEMPTS = "not eligible due to preemptionPolicy=Never."
 VICTIM_STILL_GOING = "not eligible due to a terminating pod on the nominated node."
 
+ACTIONS = {"FailedScheduling": "Scheduling", "Scheduled": "Binding", "Preempted": "Preempting"}
+"""The action of the scheduler's events, by their reason."""
+
 EVENT_LENGTH_MAX = 1024
 _CUT = " ..."
 
@@ -43,6 +46,11 @@ def truncated(message: str) -> str:
 
 def assigned(namespace: str, name: str, node: str) -> str:
     return f"Successfully assigned {namespace}/{name} to {node}"
+
+
+def no_victims_on(node: str) -> str:
+    """Return the error of a node where preemption would evict no pod."""
+    return f'expected at least one victim pod on node "{node}"'
 
 
 def preempting(scheduler_name: str) -> str:

@@ -150,11 +150,13 @@ class SchedulerMetrics(Measures):
                 found = self._lives[label] = Histogram(LIFE_SECONDS)
             found.observe(now - waiting.entered)
 
-    def preempted(self, victims: int) -> None:
-        """Count an attempt to preempt, and the number of victims if it can succeed."""
+    def preempted(self) -> None:
+        """Count an attempt to preempt."""
         self._preemptions += 1
-        if victims:
-            self._victims.observe(victims)
+
+    def selected(self, victims: int) -> None:
+        """Count the victims of a preemption that begins."""
+        self._victims.observe(victims)
 
     def removed(self, result: str, seconds: float) -> None:
         """Count the removal of the victims of one preemption."""

@@ -19,6 +19,7 @@ from msgspec import Struct, structs
 
 from podling.api.core_v1 import Pod
 from podling.api.policy_v1 import PodDisruptionBudget
+from podling.machinery.fields import aggregate
 from podling.scheduler import messages
 from podling.scheduler.cache import Cache
 from podling.scheduler.decide import Diagnosis, Nominated, feasible, respected_nominations
@@ -87,9 +88,12 @@ def preempt(
     rejected_by: set[str] = set()
     rows = diagnosis.resolvable()
     wanted = min(max(len(rows) * candidates_percent // 100, candidates_min), len(rows))
-    candidates = _candidates(attempt, rows, wanted, reasons, rejected_by)
+    errors: list[str] = []
+    candidates = _candidates(attempt, rows, wanted, reasons, rejected_by, errors)
     if candidates:
         return structs.replace(least_harmful(candidates), candidates=tuple(candidates))
+    if errors:
+        return Refusal(f"preemption: {aggregate(errors)}", keeps_nomination=True)
     text = f"preemption: {messages.fit_error(diagnosis.total, +reasons)}"
     return Refusal(text, rejected_by=frozenset(rejected_by))
 
@@ -134,15 +138,25 @@ def _was_preempted(pod: Pod) -> bool:
 
 
 def _candidates(
-    attempt: Attempt, rows: Sequence[int], wanted: int, reasons: Counter[str], rejected_by: set[str]
+    attempt: Attempt,
+    rows: Sequence[int],
+    wanted: int,
+    reasons: Counter[str],
+    rejected_by: set[str],
+    errors: list[str],
 ) -> list[Victims]:
-    """Enough nodes where preemption would work, looking from a drawn place on. Notes why on others it
-    would not, and by whom."""
+    """Return enough nodes where preemption would work, looking from a drawn place on.
+
+    Notes why on others it would not, and by whom. A node where the pod fits with all pods there is an error,
+    as that of a node that only an extender has rejected.
+    """
     found: list[Victims] = []
     spared: list[Victims] = []
     for number in range(len(rows)):
         outcome = victims_on(attempt, rows[(attempt.offset + number) % len(rows)])
-        if isinstance(outcome, Victims):
+        if isinstance(outcome, Victims) and not outcome.pods:
+            errors.append(messages.no_victims_on(outcome.node))
+        elif isinstance(outcome, Victims):
             (spared if not outcome.violations else found).append(outcome)
         else:
             reasons.update(outcome.reasons)
@@ -225,8 +239,6 @@ def _by_budget(
 def _harm(victims: Victims) -> tuple[int, int, int, int, float]:
     """Smaller is better: budget violations, highest priority, sum of priorities, number of victims, and
     then the latest start of the most important ones."""
-    if not victims.pods:
-        return (0, -(2**31), 0, 0, 0.0)
     highest = victims.pods[0].priority
     # Shifted so that priorities below zero count as something, too.
     total = sum(pod.priority + 2**31 for pod in victims.pods)

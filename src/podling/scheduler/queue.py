@@ -4,7 +4,8 @@ A plain data structure that takes ``now`` (seconds of a monotonic clock) and nev
 
 * *active*: to be tried, by priority, then by how long they wait;
 * *backoff*: to be tried once their back-off of 1 s, doubling to 10 s, has ended; taken early when nothing
-  else is to be done, unless an error put them there;
+  else is to be done, unless an error put them there. Of those whose back-off ends in the same second the
+  first in the order of *active* is taken early;
 * *unschedulable*: no node was right. A change that one of the rejecting plugins welcomes moves them on, or
   time: after five minutes they are tried anyway;
 * *gated*: held back by scheduling gates or by a preemption in progress; no event, no time moves them.
@@ -30,7 +31,11 @@ from podling.scheduler.podfacts import PodFacts
 
 BACKOFF_SECONDS_INITIAL = 1.0
 BACKOFF_SECONDS_MAX = 10.0
+BACKOFF_WINDOW_SECONDS = 1.0
 UNSCHEDULABLE_SECONDS_MAX = 300.0
+
+STALE_ITEMS_MAX = 1000
+"""So many items of pods that left the back-off are kept before they are cleared away."""
 
 POD_ADDED = "UnscheduledPodAdd"
 POD_UPDATED = "UnscheduledPodUpdate"
@@ -128,6 +133,8 @@ class SchedulingQueue:
         self._places: dict[str, tuple[Place, Waiting]] = {}
         self._active: list[tuple[tuple[Any, int], int, Waiting]] = []
         self._backoff: list[tuple[float, int, Waiting]] = []
+        self._early: list[tuple[int, tuple[Any, int], int, Waiting]] = []
+        """The same without those that an error put there, by the second in which their back-off ends."""
         self._stuck: dict[str, Waiting] = {}
         self._stuck_by: dict[tuple[str, frozenset[str]], dict[str, None]] = {}
         self._arrivals = 0
@@ -209,22 +216,12 @@ class SchedulingQueue:
             waiting = heapq.heappop(self._active)[-1]
             if self._takes(Place.ACTIVE, waiting):
                 return waiting
-        errors: list[tuple[float, int, Waiting]] = []
-        found: Waiting | None = None
-        while self._backoff and found is None:
-            item = heapq.heappop(self._backoff)
-            if not self._is_at(Place.BACKOFF, item[2]):
-                continue
-            if item[2].errors:
-                errors.append(item)
-            else:
-                found = item[2]
-        for item in errors:
-            heapq.heappush(self._backoff, item)
-        if found is not None:
-            self._takes(Place.BACKOFF, found)
-            self.incoming["active", POPPED_FROM_BACKOFF] += 1
-        return found
+        while self._early:
+            waiting = heapq.heappop(self._early)[-1]
+            if self._takes(Place.BACKOFF, waiting):
+                self.incoming["active", POPPED_FROM_BACKOFF] += 1
+                return waiting
+        return None
 
     def take(self, uid: str) -> Waiting | None:
         """Return a certain pod, which leaves the queue; None if it is not there or is held back."""
@@ -345,6 +342,16 @@ class SchedulingQueue:
             heapq.heappush(self._active, (self.key(waiting), self._pushes, waiting))
         elif place is Place.BACKOFF:
             heapq.heappush(self._backoff, (waiting.backoff_ends(), self._pushes, waiting))
+            if not waiting.errors:
+                self._push_early(waiting)
+
+    def _push_early(self, waiting: Waiting) -> None:
+        """Order a pod for being taken before its back-off ends (``lessBackoffCompletedWithPriority``)."""
+        second = int(waiting.backoff_ends() // BACKOFF_WINDOW_SECONDS)
+        heapq.heappush(self._early, (second, self.key(waiting), self._pushes, waiting))
+        if len(self._early) > STALE_ITEMS_MAX + 2 * len(self._places):
+            self._early = [item for item in self._early if self._is_at(Place.BACKOFF, item[-1])]
+            heapq.heapify(self._early)
 
     def _unstick(self, uid: str) -> None:
         waiting = self._stuck.pop(uid, None)

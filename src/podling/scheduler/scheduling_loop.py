@@ -129,7 +129,8 @@ class SchedulingLoop(ClusterFollower):
 
     def _event(self, pod: PodFacts, reason: str, text: str, kind: str = "Warning") -> None:
         recorder = self._recorders[pod.spec.scheduler_name]
-        recorder.event(pod.pod, kind, reason, messages.truncated(text))
+        action = messages.ACTIONS.get(reason, "")
+        recorder.event(pod.pod, kind, reason, messages.truncated(text), action=action)
 
     def _attempt(self, waiting: Waiting) -> None:
         pod, profile = waiting.facts, self._profile_of(waiting.facts)
@@ -256,9 +257,8 @@ class SchedulingLoop(ClusterFollower):
         refusals: list[Refusal] = []
         for plugin in profile.post_filter if diagnosis.total else ():
             found = plugin.post_filter(self._preemption_attempt(pod, profile, diagnosis), diagnosis)
-            victims = len(found.pods) if isinstance(found, Victims) else 0
-            self.metrics.preempted(victims)
-            self.metrics.ended(POST_FILTER, SUCCESS if victims else UNSCHEDULABLE)
+            self.metrics.preempted()
+            self.metrics.ended(POST_FILTER, SUCCESS if isinstance(found, Victims) else UNSCHEDULABLE)
             if isinstance(found, Victims):
                 return found
             refusals.append(found)
@@ -339,12 +339,18 @@ class SchedulingLoop(ClusterFollower):
         self._wake.set()
 
     def _make_room(self, pod: PodFacts, victims: Victims) -> None:
-        """Nominate the pod, and start removing its victims; until all are deleted it is not tried again."""
+        """Nominate the pod, and start removing its victims; until all are deleted it is not tried again.
+
+        Victims that are being deleted already need no more than time (``prepareCandidateAsync``).
+        """
         for facts in self._nominations.lower_on(victims.node, pod.priority):
             # A pod of higher priority takes the capacity that it waits for: let it try other nodes.
             self._nominations.end(facts.uid)
             self._reporter.report(key_of(facts.pod), Report(facts.uid, nominated=""))
         self._nominations.add(pod, victims.node)
+        if all(victim.terminating for victim in victims.pods):
+            return
+        self.metrics.selected(len(victims.pods))
         self._making_room.add(pod.uid)
         work = partial(self._preempt, pod, victims)
         self._supervisor.run_once("scheduler/preempt", work, f"{pod.namespace}/{pod.name}")

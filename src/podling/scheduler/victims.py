@@ -8,7 +8,7 @@ from podling import clock
 from podling.api.core_v1 import Pod
 from podling.client.base import Client, PatchType, Unreachable
 from podling.client.events import EventRecorder
-from podling.machinery.errors import ApiError, unless_gone
+from podling.machinery.errors import ApiError, is_not_found
 from podling.machinery.pods import condition
 from podling.scheduler import messages
 from podling.scheduler.binding.permits import WaitingPods
@@ -47,18 +47,22 @@ class VictimRemover:
             if number == len(to_delete) and not done:
                 break
             try:
-                if not self._waiting.reject(victim.uid, PLUGIN, "preempted"):
-                    await self._delete(victim)
+                removed = self._waiting.reject(victim.uid, PLUGIN, "preempted") or await self._delete(victim)
             except (ApiError, Unreachable) as error:
                 logger.warning("preempting %s/%s failed: %s", victim.namespace, victim.name, error)
                 done = False
                 continue
-            text = messages.preempted(preemptor.uid, victims.node)
-            self._recorder.event(victim.pod, "Normal", "Preempted", text)
+            if removed:
+                text = messages.preempted(preemptor.uid, victims.node)
+                action = messages.ACTIONS["Preempted"]
+                self._recorder.event(
+                    victim.pod, "Normal", "Preempted", text, action=action, related=preemptor.pod
+                )
         return done
 
-    async def _delete(self, victim: PodFacts) -> None:
-        with unless_gone():
+    async def _delete(self, victim: PodFacts) -> bool:
+        """Return whether the victim was still there."""
+        try:
             if not _is_told(victim.pod):
                 patch = {"status": {"conditions": [_disruption_target(victim.pod, self._scheduler_name)]}}
                 await self._client.patch(
@@ -70,6 +74,11 @@ class VictimRemover:
                     subresource="status",
                 )
             await self._client.delete(Pod, victim.name, victim.namespace, uid=victim.uid)
+        except ApiError as error:
+            if not is_not_found(error):
+                raise
+            return False
+        return True
 
 
 def _is_told(pod: Pod) -> bool:

@@ -13,9 +13,9 @@ from tests.unit.scheduler.scheduling import facts
 SET = ("ReplicaSet", "default", "web")
 
 
-def owned(*, controller: bool = True, kind: str = "ReplicaSet") -> PodFacts:
+def owned(*, controller: bool = True, kind: str = "ReplicaSet", version: str = "apps/v1") -> PodFacts:
     pod = facts(labels={"app": "web"}).pod
-    ref = OwnerReference(api_version="apps/v1", kind=kind, name="web", uid="r1", controller=controller)
+    ref = OwnerReference(api_version=version, kind=kind, name="web", uid="r1", controller=controller)
     return facts_of(structs.replace(pod, metadata=structs.replace(pod.metadata, owner_references=(ref,))))
 
 
@@ -38,6 +38,16 @@ def test_pod_without_service_and_owner_has_no_default_selector() -> None:
     assert workloads.selector_for(facts(labels={"app": "web"})) is None
     assert workloads.selector_for(owned(controller=False)) is None
     assert workloads.selector_for(owned(kind="DaemonSet")) is None
+
+
+def test_owner_of_another_group_is_not_taken_for_one_of_kubernetes() -> None:
+    workloads = Workloads()
+    workloads.set_owner(("StatefulSet", "default", "web"), from_labels({"hash": "1"}))
+    workloads.set_owner(("ReplicationController", "default", "web"), from_labels({"hash": "2"}))
+    assert workloads.selector_for(owned(kind="StatefulSet", version="apps.kruise.io/v1beta1")) is None
+    assert workloads.selector_for(owned(kind="StatefulSet")) is not None
+    assert workloads.selector_for(owned(kind="ReplicationController")) is None
+    assert workloads.selector_for(owned(kind="ReplicationController", version="v1")) is not None
 
 
 def test_removed_services_and_owners_select_nothing() -> None:

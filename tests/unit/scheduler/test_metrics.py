@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from podling.api.core_v1 import PodSchedulingGate
+from podling.api.core_v1 import Pod, PodSchedulingGate
 from podling.api.meta_v1 import ObjectMeta
 from podling.api.scheduling_v1 import PriorityClass
 from podling.scheduler.framework import Aspect, PodEvent
@@ -22,7 +22,7 @@ from podling.scheduler.metrics import (
 from podling.scheduler.scheduler import Scheduler
 from podling.testing import ControlPlane
 from tests.unit.scheduler import scheduling
-from tests.unit.scheduler.at_work import SCHEDULER, join, kill, pod, scheduler_for
+from tests.unit.scheduler.at_work import SCHEDULER, get, join, kill, node_of, pod, scheduler_for
 
 PROFILE = "default-scheduler"
 
@@ -146,6 +146,24 @@ async def test_preemption_counts_attempt_and_victims(cluster: ControlPlane, at_w
         ("scheduled", PROFILE): 3,
         ("unschedulable", PROFILE): 1,
     }
+
+
+async def test_victims_that_are_being_deleted_are_not_counted(
+    cluster: ControlPlane, at_work: Scheduler
+) -> None:
+    await join(cluster, scheduling.node("n", cpu="1"))
+    await cluster.client.create(pod("low"))
+    await cluster.advance(seconds=1)
+    await cluster.client.delete(Pod, "low", "default")
+    await cluster.client.create(pod("high", priority_class_name="p100"))
+    await cluster.advance(seconds=1)
+    assert (await get(cluster, "high")).status.nominated_node_name == "n"
+    assert samples(at_work, "preemption_attempts_total") == {(): 1}
+    assert samples(at_work, "preemption_victims_count") == {(): 0}
+    assert samples(at_work, "preemption_goroutines_execution_total") == {}
+    await kill(cluster, "low")
+    await cluster.advance(seconds=1)
+    assert await node_of(cluster, "high") == "n"
 
 
 def test_buckets_are_those_of_kubernetes() -> None:

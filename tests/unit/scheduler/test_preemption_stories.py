@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from podling.api.core_v1 import Event
 from podling.machinery.pods import condition
 from podling.testing import ControlPlane
 from tests.unit.scheduler import scheduling
@@ -38,6 +39,16 @@ class TestPreemption:
         assert await told(full, "high") == [
             "Warning FailedScheduling 0/1 nodes are available: 1 Insufficient cpu."
         ]
+
+        events = (await full.client.list(Event, "default")).items
+        said = {(event.involved_object.name, event.reason, event.action) for event in events}
+        assert said == {
+            ("low", "Scheduled", "Binding"),
+            ("low", "Preempted", "Preempting"),
+            ("high", "FailedScheduling", "Scheduling"),
+        }
+        related = {event.reason: event.related for event in events if event.related is not None}
+        assert {reason: each.uid for reason, each in related.items()} == {"Preempted": uid}
 
         await kill(full, "low")
         await full.advance(seconds=1)

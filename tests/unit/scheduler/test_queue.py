@@ -10,7 +10,7 @@ from msgspec import structs
 
 from podling.api.core_v1 import PodSchedulingGate
 from podling.scheduler.podfacts import PodFacts, facts_of
-from podling.scheduler.queue import Backoff, Place, SchedulingQueue, Waiting
+from podling.scheduler.queue import STALE_ITEMS_MAX, Backoff, Place, SchedulingQueue, Waiting
 from tests.unit.scheduler.scheduling import facts, pod
 
 
@@ -80,6 +80,31 @@ def test_an_idle_scheduler_does_not_let_a_pod_wait_out_its_back_off_but_after_an
     assert all_names(queue, 0.0) == ["rejected"]
     assert queue.next_time() == 1.0
     assert all_names(queue, 1.0) == ["failed"]
+
+
+def test_of_pods_whose_back_off_ends_in_one_second_the_highest_priority_is_taken_early() -> None:
+    """The cases of upstream's ``TestBackoffQueueOrdering``."""
+    pods = [("f", 1, 7.0), ("d", 1, 8.0), ("e", 2, 8.0), ("c", 2, 8.001), ("b", 1, 9.0), ("a", 1, 10.0)]
+    queue = open_queue()
+    for name, priority, rejected_at in pods:
+        queue.add(facts(name, priority=priority), rejected_at)
+        queue.reject(pop(queue, rejected_at), {"NodeResourcesFit"}, rejected_at)
+    for waiting in queue.unschedulable():
+        queue.wake(waiting.uid, waiting.since)
+    assert [pop(queue, 7.0).facts.name for _ in pods] == ["f", "e", "c", "d", "b", "a"]
+    assert queue.pop(7.0) is None
+
+
+def test_pods_that_left_the_back_off_are_forgotten() -> None:
+    queue = open_queue(facts("busy", priority=10))
+    busy = pop(queue)
+    for number in range(5 * STALE_ITEMS_MAX):
+        now = 20.0 * number
+        queue.reject(busy, {"NodeResourcesFit"}, now)
+        queue.wake(busy.uid, now)
+        busy = pop(queue, now + 10.0)
+    queue.reject(busy, {"NodeResourcesFit"}, 0.0)
+    assert len(queue._early) <= STALE_ITEMS_MAX + 2
 
 
 def test_gates_hold_a_pod_until_they_are_gone() -> None:

@@ -17,7 +17,7 @@ from podling.scheduler.podfacts import facts_of
 from podling.scheduler.preemption import Victims
 from podling.scheduler.victims import VictimRemover
 from podling.testing import ControlPlane
-from tests.unit.scheduler.at_work import SCHEDULER, get, pod
+from tests.unit.scheduler.at_work import SCHEDULER, get, pod, told
 from tests.unit.scheduler.scheduling import facts
 
 
@@ -49,7 +49,7 @@ class TestVictims:
 
     def remover(self, cluster: ControlPlane, *failing: str) -> tuple[Failing, VictimRemover]:
         client = Failing(cluster.client_for(SCHEDULER), *failing)
-        recorder = EventRecorder(cluster.client, "default-scheduler")
+        recorder = self.recorder = EventRecorder(cluster.client, "default-scheduler")
         as_client = cast("Client", client)
         return client, VictimRemover(as_client, recorder, "default-scheduler", self.waiting)
 
@@ -89,6 +89,10 @@ class TestVictims:
         assert is_not_found(gone.value)
         _, remover = self.remover(cluster)
         assert await remover.remove(facts(), Victims("n", self.pods, 0))
+        await self.recorder.close()
+        assert await told(cluster, "b") == []
+        [event] = await told(cluster, "a")
+        assert event.startswith("Normal Preempted Preempted by pod ")
 
     async def test_victim_that_waits_for_permission_is_rejected(self, cluster: ControlPlane) -> None:
         waiting = WaitingPod(self.pods[0], "n", {"Gang": 60})

@@ -1,1 +1,1 @@
-"""Why workloads, their schedules and their budgets do not get on."""
+"""Why workloads, their schedules, their budgets and their pod groups do not get on."""

@@ -10,14 +10,14 @@ pod's node selector and affinity, with any taints.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
 from podling.api.core_v1 import TopologySpreadConstraint
-from podling.machinery.selectors import LabelSelector
+from podling.machinery.selectors import LabelSelector, from_labels
 from podling.scheduler.cache import Cache
 from podling.scheduler.configuration.plugin_args import SYSTEM_DEFAULTING, PodTopologySpreadArgs, default_args
 from podling.scheduler.framework import (
@@ -160,9 +160,7 @@ class PodTopologySpread(Plugin):
         own = pod.spec.topology_spread_constraints
         if own:
             return tuple(
-                _read(each, selector_of(each.label_selector))
-                for each in own
-                if each.when_unsatisfiable == when
+                _read(each, _selector(each, pod.labels)) for each in own if each.when_unsatisfiable == when
             )
         chosen = [each for each in self._defaults if each.when_unsatisfiable == when]
         selector = cache.workloads.selector_for(pod) if chosen else None
@@ -178,6 +176,19 @@ def _read(constraint: TopologySpreadConstraint, selector: LabelSelector) -> _Con
         honor_affinity=(constraint.node_affinity_policy or "Honor") == "Honor",
         honor_taints=(constraint.node_taints_policy or "Ignore") == "Honor",
     )
+
+
+def _selector(constraint: TopologySpreadConstraint, labels: Mapping[str, str]) -> LabelSelector:
+    """Return the selector, narrowed to the pod's own values of ``matchLabelKeys``.
+
+    The API server merges them when a pod is created. As in Kubernetes, the labels that the pod has now count,
+    too.
+    """
+    selector = selector_of(constraint.label_selector)
+    same = {key: labels[key] for key in constraint.match_label_keys if key in labels}
+    if not same or selector.never:
+        return selector
+    return LabelSelector((*from_labels(same).requirements, *selector.requirements))
 
 
 def _has_all_keys(constraints: Sequence[_Constraint], cache: Cache, rows: Rows) -> Mask:

@@ -221,3 +221,23 @@ class TestWhileAnExtenderWorks:
             await cluster.client.delete(Node, "a")
             await cluster.advance(seconds=5)
         assert await node_of(cluster, "p") == "b"
+
+
+async def test_node_that_only_an_extender_rejects_is_not_nominated(
+    cluster: ControlPlane, with_extenders: Running
+) -> None:
+    """Without a victim there is nothing to gain: the pod would wait for a node that it does not get."""
+    await cluster.client.create(PriorityClass(metadata=ObjectMeta(name="p100"), value=100))
+    await join(cluster, scheduling.node("n"))
+    await cluster.client.create(pod("low", node_name="n"))
+    remote = Remote(filter=only(FailedNodes={"n": "no license"}))
+    async with with_extenders(remote, FILTER):
+        await cluster.client.create(pod("p", priority_class_name="p100"))
+        await cluster.advance(seconds=1)
+        found = await get(cluster, "p")
+        scheduled = condition(found, "PodScheduled")
+        assert scheduled is not None
+        assert scheduled.message == (
+            '0/1 nodes are available: 1 no license. preemption: expected at least one victim pod on node "n"'
+        )
+        assert found.status.nominated_node_name == ""

@@ -23,6 +23,12 @@ def port(number: int, protocol: str = "TCP", address: str = "") -> ContainerPort
     return ContainerPort(container_port=80, host_port=number, protocol=protocol, host_ip=address)
 
 
+def ports(text: str) -> list[ContainerPort]:
+    """Return the ports of ``PROTOCOL/ADDRESS/NUMBER``, several with blanks between."""
+    parts = (word.split("/") for word in text.split())
+    return [port(int(number), protocol, address) for protocol, address, number in parts]
+
+
 class TestHostPorts:
     @pytest.mark.parametrize(
         ("used", "wanted", "free"),
@@ -45,6 +51,33 @@ class TestHostPorts:
         one = facts(containers=[container(ports=[wanted])])
         assert accepted(NodePorts(), one, cache) == (["n"] if free else [])
         assert unresolvable(NodePorts(), one, cache) == []
+
+    @pytest.mark.parametrize(
+        ("used", "wanted", "free"),
+        [
+            ("UDP/127.0.0.1/8080", "UDP/127.0.0.1/8000 UDP/127.0.0.1/8080", False),
+            ("TCP/127.0.0.1/8001 UDP/127.0.0.1/8081", "TCP/127.0.0.1/8001 UDP/127.0.0.1/8080", False),
+            ("TCP/127.0.0.1/8001", "TCP/10.0.10.10/8001 TCP/0.0.0.0/8001", False),
+            ("TCP/0.0.0.0/8001 UDP/0.0.0.0/8001", "UDP/127.0.0.1/8001", False),
+            ("TCP/0.0.0.0/8001", "UDP/127.0.0.1/8001", True),
+            (
+                "TCP/127.0.0.1/9090 TCP/127.0.0.1/9191 TCP/127.0.1.1/8080",
+                "TCP/127.0.0.1/80 TCP/127.0.1.1/80 TCP/127.0.1.1/90 TCP/127.0.1.1/100",
+                True,
+            ),
+            (
+                "TCP/127.0.0.1/9090 TCP/127.0.1.1/90 TCP/127.0.1.1/8080",
+                "TCP/127.0.0.1/80 TCP/127.0.1.1/80 TCP/127.0.1.1/90 TCP/127.0.1.1/100",
+                False,
+            ),
+            ("", "TCP/127.0.0.1/80", True),
+        ],
+    )
+    def test_one_taken_port_of_several_is_a_conflict(self, used: str, wanted: str, free: bool) -> None:
+        """The cases of upstream's ``TestNodePorts`` and ``TestFits`` with several ports."""
+        cache = cache_of(node("n"), pods={"n": [pod(containers=[container(ports=ports(used))])]})
+        one = facts(containers=[container(ports=ports(wanted))])
+        assert accepted(NodePorts(), one, cache) == (["n"] if free else [])
 
     def test_ports_of_sidecars_count_and_those_of_init_containers_do_not(self) -> None:
         sidecar = container(ports=[port(80)], restart_policy="Always")

@@ -7,70 +7,15 @@ from typing import Any
 import pytest
 
 from podling import clock
-from podling.api.core_v1 import (
-    Affinity,
-    Node,
-    NodeAffinity,
-    NodeSelector,
-    NodeSelectorRequirement,
-    NodeSelectorTerm,
-    TopologySpreadConstraint,
-)
-from podling.api.meta_v1 import LabelSelector, LabelSelectorRequirement
+from podling.api.core_v1 import TopologySpreadConstraint
 from podling.scheduler.cache import Cache
 from podling.scheduler.framework import OwnChange, PodChange, PodEvent
 from podling.scheduler.plugins.pod_topology_spread import PodTopologySpread
 from podling.scheduler.podfacts import PodFacts
+from tests.unit.scheduler.plugins.spreading import BAR, BOTH, FOO, cluster, labelled, on, one, spread
 from tests.unit.scheduler.scheduling import accepted, cache_of, facts, node, taint, toleration, unresolvable
 
 PLUGIN = PodTopologySpread()
-FOO, BAR = {"foo": ""}, {"bar": ""}
-BOTH = {**FOO, **BAR}
-
-
-def having(key: str) -> LabelSelector:
-    return LabelSelector(match_expressions=(LabelSelectorRequirement(key=key, operator="Exists"),))
-
-
-def spread(skew: int, topology: str, key: str = "foo", **more: Any) -> TopologySpreadConstraint:
-    selector = having(key) if key else None
-    return TopologySpreadConstraint(
-        max_skew=skew,
-        topology_key=topology,
-        when_unsatisfiable="DoNotSchedule",
-        label_selector=selector,
-        **more,
-    )
-
-
-def one(
-    *constraints: TopologySpreadConstraint, labels: dict[str, str] | None = None, **more: Any
-) -> PodFacts:
-    return facts(labels=FOO if labels is None else labels, topology_spread_constraints=constraints, **more)
-
-
-def on(names: str, operator: str = "In") -> Affinity:
-    """Require, or exclude, nodes by their label ``node``."""
-    requirement = NodeSelectorRequirement(key="node", operator=operator, values=tuple(names.split()))
-    selector = NodeSelector(node_selector_terms=(NodeSelectorTerm(match_expressions=(requirement,)),))
-    return Affinity(node_affinity=NodeAffinity(required_during_scheduling_ignored_during_execution=selector))
-
-
-ZONES = {"a": "1", "b": "1", "x": "2", "y": "2"}
-
-
-def cluster(names: str = "a b x y", **counts: int | list[dict[str, str]]) -> Cache:
-    """Return nodes in zones, each with so many pods labelled ``foo``, or with pods of these labels."""
-    cache = cache_of(*(labelled(name) for name in names.split()))
-    for name, there in counts.items():
-        for labels in [FOO] * there if isinstance(there, int) else there:
-            cache.add_pod(facts(labels=labels), name)
-    return cache
-
-
-def labelled(name: str, **more: Any) -> Node:
-    labels = {"node": name, **({"zone": f"zone{ZONES[name]}"} if name in ZONES else {})}
-    return node(name, labels=labels, **more)
 
 
 @pytest.mark.parametrize(
@@ -137,7 +82,7 @@ def test_pods_that_are_being_deleted_do_not_count() -> None:
     ("policies", "fits"),
     [({}, "b"), ({"node_taints_policy": "Honor"}, "a b"), ({"node_affinity_policy": "Ignore"}, "b")],
 )
-def test_tainted_nodes_count_unless_taints_are_honoured(policies: dict[str, str], fits: str) -> None:
+def test_tainted_nodes_count_unless_taints_are_honoured(policies: dict[str, Any], fits: str) -> None:
     """Node b is tainted and empty, node a has one pod."""
     cache = cluster("a", a=1)
     cache.set_node(labelled("b", taints=[taint("k")]))
