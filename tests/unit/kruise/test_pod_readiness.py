@@ -54,7 +54,7 @@ def test_pod_without_the_gate_stays_as_it_is() -> None:
 def test_closed_condition_makes_the_pod_ready_or_not_by_its_gates(
     gate: str | None, containers: str, before: str, after: str
 ) -> None:
-    """``TestSetPodReadyCondition``: ``gate`` is another gate's condition. Without ready containers the pod stays."""
+    """``TestSetPodReadyCondition``: ``gate`` is the condition of another gate."""
     conditions = [{"type": "Ready", "status": before}, {"type": "ContainersReady", "status": containers}]
     if gate in ("True", "False"):
         conditions.append({"type": "type-A", "status": gate})
