@@ -181,6 +181,12 @@ KEEPS_FOR_MEMORY = {
         {"resourceName": "memory", "restartPolicy": "NotRequired"},
     ]
 }
+RESTARTS_FOR_MEMORY = {
+    "resizePolicy": [
+        {"resourceName": "cpu", "restartPolicy": "NotRequired"},
+        {"resourceName": "memory", "restartPolicy": "RestartContainer"},
+    ]
+}
 
 
 @pytest.mark.parametrize(
@@ -195,6 +201,8 @@ KEEPS_FOR_MEMORY = {
         (True, RESTARTS_FOR_CPU, {"c1": {"memory": "100Mi"}}, False),
         (True, KEEPS_FOR_MEMORY, {"c1": {"memory": "100Mi"}}, False),
         (True, KEEPS_FOR_MEMORY, {"c1": {"cpu": "1", "memory": "100Mi"}}, True),
+        (True, RESTARTS_FOR_MEMORY, {"c1": {"memory": "100Mi"}}, True),
+        (True, RESTARTS_FOR_MEMORY, {"c1": {"cpu": "1"}}, False),
     ],
 )
 def test_gate_closes_for_a_resize_that_restarts_its_own_container(
