@@ -22,6 +22,7 @@ from podling.machinery import fields
 from podling.machinery.encoding import codec
 from podling.machinery.fields import FieldError, Path
 from podling.machinery.selectors import SelectorError, from_label_selector
+from podling_kruise import field_checks
 from podling_kruise.common_types import PriorityStrategy, ScatterTerm
 from podling_kruise.inplace.revision_diff import Operation, operations
 
@@ -74,11 +75,9 @@ def selector_errors(selector: LabelSelector | None, template: PodTemplateSpec, k
         return [fields.required(where)]
     if selector == LabelSelector():
         return [fields.invalid(where, selector, f"empty selector is invalid for {kind}")]
-    try:
-        wanted = from_label_selector(selector)
-    except SelectorError as error:
-        return [fields.invalid(where, selector, str(error))]
-    if wanted.matches(template.metadata.labels):
+    if wrong := field_checks.selector_errors(where, selector):
+        return wrong
+    if from_label_selector(selector).matches(template.metadata.labels):
         return []
     labels = TEMPLATE.child("metadata", "labels")
     text = "`selector` does not match template `labels`"
@@ -113,9 +112,3 @@ def scatter_error(terms: tuple[ScatterTerm, ...]) -> str:
             return f"duplicated key={term.key} value={term.value}"
         seen.add((term.key, term.value))
     return ""
-
-
-def non_negative(where: Path, value: int | None) -> Errors:
-    if value is None or value >= 0:
-        return []
-    return [fields.invalid(where, value, "must be greater than or equal to 0")]

@@ -18,8 +18,9 @@ from podling_kruise.advancedcronjob.types import (
     CronJobTemplate,
     ImageListPullJobTemplateSpec,
 )
+from podling_kruise.field_checks import non_negative
 from podling_kruise.object_names import name_errors
-from podling_kruise.template_validation import SPEC, non_negative
+from podling_kruise.template_validation import SPEC
 
 Errors = list[FieldError]
 

@@ -109,6 +109,8 @@ class BroadcastJobController(Controller):
             raise failure
         if is_finished(job):
             return await self._delete_when_old(job)
+        if status.phase == PAUSED:
+            return AwaitChange()  # its deadline counts again once its user lets it continue
         left = seconds_to_deadline(job, now)
         return RequeueAfter(max(left, 0.0)) if left is not None else AwaitChange()
 

@@ -70,8 +70,10 @@ class CloneSetAdmission(TemplateAdmission):
             raise errors.invalid(request.kind, GROUP, obj.metadata.name or "", found)
 
     def _doomed_errors(self, new: CloneSet, old: CloneSet | None, objects: Objects) -> list[FieldError]:
-        known = old.spec.scale_strategy.pods_to_delete if old is not None else ()
-        names = set(new.spec.scale_strategy.pods_to_delete) - set(known)
+        wanted = new.spec.scale_strategy.pods_to_delete
+        if len(set(wanted)) < len(wanted):
+            return []  # refused already
+        names = set(wanted) - set(old.spec.scale_strategy.pods_to_delete if old is not None else ())
         namespace = new.metadata.namespace or ""
         pods = {name: pod for name in names if (pod := objects.get(Pod, name, namespace)) is not None}
         return pods_to_delete_errors(new, names, pods)

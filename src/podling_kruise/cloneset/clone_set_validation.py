@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from typing import Any
 
 from podling.api.core_v1 import Pod
 from podling.controllers.owner_references import controller_of
@@ -26,11 +25,11 @@ from podling_kruise.cloneset.types import (
     CloneSetSpec,
     RollingUpdate,
 )
+from podling_kruise.field_checks import integer_problem, non_negative
 from podling_kruise.template_validation import (
     SPEC,
     Errors,
     change_beyond_images,
-    non_negative,
     pod_errors,
     priority_error,
     scatter_error,
@@ -149,20 +148,12 @@ def _download_errors(rolling: RollingUpdate, where: Path) -> Errors:
     if isinstance(value, str) and value.endswith("%"):
         text = "imagePreDownloadParallelism does not support percentage value"
         return [*errors, fields.invalid(at, value, text)]
-    number = _integer(value)
-    if number is None:
-        text = "imagePreDownloadParallelism must be a valid integer"
+    if isinstance(value, str) and (why := integer_problem(value)):
+        text = f"imagePreDownloadParallelism must be a valid integer: {why}"
         return [*errors, fields.invalid(at, value, text)]
-    if number < 0:
+    if int(value or 0) < 0:
         errors.append(fields.invalid(at, value, "imagePreDownloadParallelism must be non-negative"))
     return errors
-
-
-def _integer(value: Any) -> int | None:
-    if value is None or isinstance(value, int):
-        return value or 0
-    text = value.removeprefix("-")
-    return int(value) if text.isascii() and text.isdigit() and len(text) <= 10 else None
 
 
 def _deadline_errors(spec: CloneSetSpec) -> Errors:

@@ -5,8 +5,10 @@ Upstream: ``cloneset_status.go`` and the conditions of ``cloneset_utils.go``.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from typing import NamedTuple
 
 from msgspec import structs
 
@@ -14,9 +16,9 @@ from podling.api.core_v1 import Pod
 from podling.clock import seconds_precision
 from podling.machinery.conditions import find
 from podling.machinery.numbers import INT32_MAX
-from podling_kruise.cloneset.scale_plan import is_pod_available, is_update_ready, partition_of
+from podling_kruise.cloneset.scale_plan import is_update_ready, partition_of
 from podling_kruise.cloneset.types import CloneSet, CloneSetCondition, CloneSetStatus
-from podling_kruise.lifecycle import is_of_revision
+from podling_kruise.lifecycle import NORMAL, is_of_revision, state_of
 
 PROGRESSING, FAILED_SCALE, FAILED_UPDATE = "Progressing", "FailedScale", "FailedUpdate"
 EXCEEDED = "ProgressDeadlineExceeded"
@@ -41,20 +43,37 @@ def counted(owner: CloneSet, status: CloneSetStatus, pods: Sequence[Pod], now: d
     ``status`` has the revisions already. Once all pods are of the update revision it is the current one, too.
     """
     spec = owner.spec
-    updated = [pod for pod in pods if is_of_revision(pod, status.update_revision)]
-    replicas = len(pods)
-    done = len(updated) == replicas == spec.wanted
+    found = Counter(_kind(pod, status.update_revision, spec.min_ready_seconds, now) for pod in pods)
+    replicas, updated = len(pods), sum(number for kind, number in found.items() if kind.updated)
+    done = updated == replicas == spec.wanted
     return structs.replace(
         status,
         replicas=replicas,
-        ready_replicas=sum(is_update_ready(pod, 0, now) for pod in pods),
-        available_replicas=sum(is_pod_available(pod, spec.min_ready_seconds, now) for pod in pods),
-        updated_replicas=len(updated),
-        updated_ready_replicas=sum(is_update_ready(pod, 0, now) for pod in updated),
-        updated_available_replicas=sum(is_pod_available(pod, spec.min_ready_seconds, now) for pod in updated),
+        ready_replicas=sum(number for kind, number in found.items() if kind.ready),
+        available_replicas=sum(number for kind, number in found.items() if kind.available),
+        updated_replicas=updated,
+        updated_ready_replicas=sum(number for kind, number in found.items() if kind.updated and kind.ready),
+        updated_available_replicas=sum(
+            number for kind, number in found.items() if kind.updated and kind.available
+        ),
         expected_updated_replicas=_expected(owner),
         current_revision=status.update_revision if done else status.current_revision,
     )
+
+
+class _Kind(NamedTuple):
+    updated: bool
+    ready: bool
+    available: bool
+
+
+def _kind(pod: Pod, revision: str, min_ready_seconds: int, now: datetime) -> _Kind:
+    """Return how the status counts a pod. Each pod is looked at once: large sets are counted often."""
+    ready = is_update_ready(pod, 0, now)
+    available = ready and state_of(pod) in ("", NORMAL)
+    if available and min_ready_seconds:
+        available = is_update_ready(pod, min_ready_seconds, now)
+    return _Kind(is_of_revision(pod, revision), ready, available)
 
 
 def _expected(owner: CloneSet) -> int:

@@ -8,16 +8,15 @@ from __future__ import annotations
 
 from podling.controllers.workloads.int_or_percent import scaled
 from podling.machinery import fields
-from podling.machinery.fields import Path
-from podling.machinery.selectors import SelectorError, from_label_selector
+from podling_kruise import field_checks
 from podling_kruise.daemonset.types import STANDARD, DaemonSet, DaemonSetSpec, RollingUpdate
+from podling_kruise.field_checks import amount_errors, non_negative, share_errors
 from podling_kruise.policies import IF_POSSIBLE, IN_PLACE, ON_DELETE, ONLY, ROLLING_UPDATE
 from podling_kruise.template_validation import (
     SPEC,
     TEMPLATE,
     Errors,
     change_beyond_images,
-    non_negative,
     pod_errors,
     selector_errors,
 )
@@ -25,6 +24,10 @@ from podling_kruise.template_validation import (
 STRATEGY = SPEC.child("updateStrategy")
 ROLLING = STRATEGY.child("rollingUpdate")
 TYPES = (STANDARD, IF_POSSIBLE, ONLY)
+_IMMUTABLE = (
+    "updates to daemonset spec for fields other than 'BurstReplicas', 'template', 'lifecycle', "
+    "'updateStrategy', 'minReadySeconds', and 'revisionHistoryLimit' are forbidden"
+)
 
 
 def spec_errors(spec: DaemonSetSpec) -> Errors:
@@ -35,7 +38,7 @@ def spec_errors(spec: DaemonSetSpec) -> Errors:
     errors += _strategy_errors(spec)
     errors += non_negative(SPEC.child("revisionHistoryLimit"), spec.revision_history_limit)
     if spec.burst_replicas is not None:
-        errors += _number_errors(spec.burst_replicas, SPEC.child("burstReplicas"), share_max=None)
+        errors += amount_errors(SPEC.child("burstReplicas"), spec.burst_replicas)
     if spec.lifecycle is not None and spec.lifecycle.in_place_update is not None:
         where = SPEC.child("lifecycle", "inPlaceUpdate")
         errors.append(fields.forbidden(where, "inPlaceUpdate hook has not supported yet"))
@@ -46,8 +49,7 @@ def update_errors(new: DaemonSet, old: DaemonSet) -> Errors:
     """Return what is wrong with a change of a DaemonSet."""
     errors: Errors = []
     if new.spec.selector != old.spec.selector:
-        text = "field is immutable"
-        errors.append(fields.invalid(SPEC.child("selector"), new.spec.selector, text))
+        errors.append(fields.forbidden(SPEC, _IMMUTABLE))
     if new.spec.rolling.rolling_update_type == ONLY:
         found = change_beyond_images(old.spec.template.spec, new.spec.template.spec)
         if found is not None:
@@ -75,7 +77,7 @@ def _rolling_errors(rolling: RollingUpdate) -> Errors:
     has_unavailable, has_surge = (_is_set(each) for each in (rolling.max_unavailable, rolling.max_surge))
     for name, value in (("maxUnavailable", rolling.max_unavailable), ("maxSurge", rolling.max_surge)):
         if value is not None and _is_set(value):
-            errors += _number_errors(value, ROLLING.child(name))
+            errors += share_errors(ROLLING.child(name), value)
     if has_unavailable and has_surge:
         text = "may not be set when maxUnavailable is non-zero"
         errors.append(fields.invalid(ROLLING.child("maxSurge"), rolling.max_surge, text))
@@ -88,18 +90,10 @@ def _rolling_errors(rolling: RollingUpdate) -> Errors:
     elif kind not in ("", *TYPES):
         errors.append(fields.not_supported(ROLLING.child("rollingUpdateType"), kind, TYPES))
     if rolling.selector is not None:
-        errors += _node_selector_errors(rolling)
+        errors += field_checks.selector_errors(ROLLING.child("selector"), rolling.selector)
     if rolling.partition is not None:
-        errors += _number_errors(rolling.partition, ROLLING.child("partition"))
+        errors += share_errors(ROLLING.child("partition"), rolling.partition)
     return errors
-
-
-def _node_selector_errors(rolling: RollingUpdate) -> Errors:
-    try:
-        from_label_selector(rolling.selector)
-    except SelectorError as error:
-        return [fields.invalid(ROLLING.child("selector"), rolling.selector, str(error))]
-    return []
 
 
 def _is_set(value: int | str | None) -> bool:
@@ -108,15 +102,3 @@ def _is_set(value: int | str | None) -> bool:
         return scaled(value, 100, round_up=True) != 0
     except ValueError:
         return True
-
-
-def _number_errors(value: int | str, where: Path, *, share_max: int | None = 100) -> Errors:
-    if isinstance(value, int):
-        return non_negative(where, value)
-    try:
-        share = scaled(value, 100, round_up=True)
-    except ValueError:
-        return [fields.invalid(where, value, "must be an integer or percentage (e.g '5%')")]
-    if share_max is None or share <= share_max:
-        return []
-    return [fields.invalid(where, value, "must not be greater than 100%")]

@@ -14,8 +14,8 @@ from msgspec import Struct, structs
 from podling.api.core_v1 import ObjectReference, Pod
 from podling.clock import seconds_precision
 from podling.controllers.pod_state import is_active
-from podling.machinery.numbers import INT32_MAX, natural
 from podling.machinery.selectors import from_label_selector
+from podling_kruise.field_checks import integer_problem
 from podling_kruise.imagepull.references import InvalidReference, name_and_tag
 from podling_kruise.imagepull.types import (
     ALWAYS,
@@ -104,8 +104,7 @@ def parallelism_problem(spec: ImagePullJobTemplate) -> str:
     if isinstance(value, str):
         if value.endswith("%"):
             return "parallelism does not support percentage value"
-        if natural(value.removeprefix("-"), INT32_MAX) is None:
-            why = f'strconv.ParseInt: parsing "{value}": invalid syntax'
+        if why := integer_problem(value):
             return f"parallelism must be a valid integer: {why}"
     if value is not None and int(value) < 0:
         return "parallelism must be non-negative"

@@ -14,7 +14,7 @@ from typing import TypeVar
 from msgspec import Struct, structs
 
 from podling.api.core_v1 import Container, Pod, PodReadinessGate, PodSpec
-from podling.machinery.numbers import INT32_MAX, natural
+from podling.machinery.numbers import INT64_MAX, natural
 from podling_kruise.common_types import MetadataPart, Resources
 from podling_kruise.inplace.revision_diff import DELETED_FINALIZERS
 from podling_kruise.inplace.update_state import (
@@ -43,12 +43,15 @@ class PodStep(Struct, frozen=True):
 
 
 def launch_priority(container: Container) -> int | None:
-    """Return the priority that the launch barrier gives a container; None without one."""
+    """Return the priority that the launch barrier gives a container; None without one.
+
+    The key's first two characters are not looked at, and a key without a number stands for 0, as upstream.
+    """
     for variable in container.env:
         source = variable.value_from.config_map_key_ref if variable.value_from is not None else None
         if variable.name == LAUNCH_BARRIER and source is not None:
-            text = source.key.removeprefix(PRIORITY_PREFIX)
-            value = natural(text.removeprefix("-"), INT32_MAX)
+            text = source.key[len(PRIORITY_PREFIX) :]
+            value = natural(text.removeprefix("-"), INT64_MAX)
             return 0 if value is None else -value if text.startswith("-") else value
     return None
 

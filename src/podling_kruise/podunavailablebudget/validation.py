@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from podling.api.meta_v1 import LabelSelector
-from podling.controllers.workloads.int_or_percent import scaled
 from podling.machinery import fields
 from podling.machinery.fields import FieldError, Path
 from podling.machinery.scheme import split_group_version
-from podling.machinery.selectors import SelectorError, from_label_selector
+from podling_kruise import field_checks
 from podling_kruise.names import PROTECT_TOTAL_REPLICAS
 from podling_kruise.podunavailablebudget.conversion import total_of
 from podling_kruise.podunavailablebudget.types import (
@@ -112,11 +111,7 @@ def _target_errors(target: TargetReference) -> Errors:
 def _selector_errors(selector: LabelSelector, where: Path, empty: str) -> Errors:
     if selector == LabelSelector():
         return [fields.invalid(where, selector, empty)]
-    try:
-        from_label_selector(selector)
-    except SelectorError as error:
-        return [fields.invalid(where, selector, str(error))]
-    return []
+    return field_checks.selector_errors(where, selector)
 
 
 def _amount_errors(spec: PodUnavailableBudgetSpec) -> Errors:
@@ -127,17 +122,5 @@ def _amount_errors(spec: PodUnavailableBudgetSpec) -> Errors:
     if most is not None and least is not None:
         return [fields.required(_AMOUNTS, "maxUnavailable and minAvailable are mutually exclusive")]
     if most is not None:
-        return _number_errors(SPEC.child("maxUnavailable"), most)
-    assert least is not None
-    return _number_errors(SPEC.child("minAvailable"), least)
-
-
-def _number_errors(where: Path, value: int | str) -> Errors:
-    """Source: ``ValidatePositiveIntOrPercent`` and ``IsNotMoreThan100Percent``."""
-    if isinstance(value, int):
-        return [] if value >= 0 else [fields.invalid(where, value, "must be greater than or equal to 0")]
-    try:
-        share = scaled(value, 100, round_up=True)
-    except ValueError:
-        return [fields.invalid(where, value, "must be an integer or percentage (e.g '5%%')")]
-    return [] if share <= 100 else [fields.invalid(where, value, "must not be greater than 100%")]
+        return field_checks.share_errors(SPEC.child("maxUnavailable"), most)
+    return field_checks.share_errors(SPEC.child("minAvailable"), least)

@@ -8,11 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from podling.api.meta_v1 import LabelSelector
-from podling.controllers.workloads.int_or_percent import scaled
 from podling.machinery import fields
 from podling.machinery.fields import FieldError, Path
 from podling.machinery.pods import is_sidecar
-from podling.machinery.selectors import SelectorError, from_label_selector
+from podling_kruise import field_checks
 from podling_kruise.object_names import name_errors
 from podling_kruise.policies import IN_PLACE, ONLY
 from podling_kruise.sidecarset.container_validation import (
@@ -80,11 +79,7 @@ def _spec_errors(spec: SidecarSetSpec) -> Errors:
 def _selector_errors(selector: LabelSelector, where: Path) -> Errors:
     if selector == LabelSelector():
         return [fields.invalid(where, selector, "empty selector is not valid for sidecarset.")]
-    try:
-        from_label_selector(selector)
-    except SelectorError as error:
-        return [fields.invalid(where, selector, str(error))]
-    return []
+    return field_checks.selector_errors(where, selector)
 
 
 def _injection_errors(spec: SidecarSetSpec) -> Errors:
@@ -115,25 +110,12 @@ def _strategy_errors(strategy: UpdateStrategy) -> Errors:
             found.append(fields.invalid(STRATEGY, strategy.partition, text))
         found += _selector_errors(strategy.selector, STRATEGY.child("selector"))
     for name, value in (("partition", strategy.partition), ("maxUnavailable", strategy.max_unavailable)):
-        found += _amount_errors(STRATEGY.child(name), value)
+        found += field_checks.amount_errors(STRATEGY.child(name), value)
     if strategy.priority_strategy is not None and (why := priority_error(strategy.priority_strategy)):
         found.append(fields.required(STRATEGY.child("priorityStrategy"), why))
     if why := scatter_error(strategy.scatter_strategy):
         found.append(fields.required(STRATEGY.child("scatterStrategy"), why))
     return found
-
-
-def _amount_errors(where: Path, value: int | str | None) -> Errors:
-    """Source: ``ValidatePositiveIntOrPercent``."""
-    if isinstance(value, int):
-        text = "must be greater than or equal to 0"
-        return [fields.invalid(where, value, text)] if value < 0 else []
-    try:
-        scaled(value, 1, round_up=True)
-    except ValueError:
-        text = "must be an integer or percentage (e.g '5%%')"
-        return [fields.invalid(where, value, text)]
-    return []
 
 
 def _change_errors(new: Sequence[SidecarContainer], old: Sequence[SidecarContainer]) -> Errors:

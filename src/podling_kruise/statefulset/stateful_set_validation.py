@@ -11,6 +11,7 @@ import re
 from podling.controllers.workloads.int_or_percent import scaled
 from podling.machinery import fields
 from podling.machinery.fields import Path
+from podling_kruise.field_checks import amount_errors, non_negative
 from podling_kruise.inplace.pod_plan import with_readiness_gate
 from podling_kruise.names import IN_PLACE_UPDATE_READY
 from podling_kruise.policies import IF_POSSIBLE, IN_PLACE, ON_DELETE, ONLY, POLICIES, RECREATE, ROLLING_UPDATE
@@ -26,7 +27,6 @@ from podling_kruise.template_validation import (
     TEMPLATE,
     Errors,
     change_beyond_images,
-    non_negative,
     pod_errors,
     priority_error,
     selector_errors,
@@ -166,14 +166,14 @@ def _unordered_errors(spec: StatefulSetSpec, rolling: RollingUpdate) -> Errors:
 
 
 def _unavailable_errors(spec: StatefulSetSpec, value: int | str, where: Path) -> Errors:
-    errors: Errors = []
+    errors = amount_errors(where, value)
     try:
-        if scaled(value, 1, round_up=True) < 1:
-            if isinstance(value, int):
-                errors += non_negative(where, value)
-            errors.append(fields.invalid(where, value, "should not be less than 1"))
-    except ValueError:
-        errors.append(fields.invalid(where, value, "must be an integer or percentage (e.g '5%')"))
+        number = scaled(value, 1, round_up=True)
+    except ValueError as error:
+        errors.append(fields.invalid(where, 0, f"getValueFromIntOrPercent error: {error}"))
+    else:
+        if number < 1:
+            errors.append(fields.invalid(where, number, "should not be less than 1"))
     if spec.pod_management_policy != PARALLEL and value != 1:
         text = "can only work with Parallel PodManagementPolicyType"
         errors.append(fields.invalid(where, value, text))

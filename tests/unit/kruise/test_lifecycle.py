@@ -1,6 +1,6 @@
 """Lifecycle states, hooks and the gate.
 
-Cases: ``TestUpdate`` of ``cloneset_update_test.go``, ``TestIsPodHooked`` and ``TestIsPodAllHooked``.
+Cases: ``TestUpdate`` of ``cloneset_update_test.go``, and those of ``pkg/util/lifecycle``.
 """
 
 from __future__ import annotations
@@ -22,18 +22,24 @@ from podling_kruise.lifecycle import (
     has_whole_hook,
     is_hooked,
     is_of_revision,
+    marks_not_ready,
     refreshed_state,
+    state_of,
+    state_patch,
     with_readiness_of,
     with_revision,
+    with_state,
 )
 from podling_kruise.names import (
     FEATURE_GATES,
     KRUISE_POD_READY,
     LIFECYCLE_STATE,
+    LIFECYCLE_TIMESTAMP,
     REVISION_HASH,
     SHORT_HASH,
     TEMPLATE_HASH,
 )
+from podling_kruise.pod_readiness import entries_of
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 HOOK = LifecycleHook(labels_handler={"a": "1"}, finalizers_handler=("f",))
@@ -64,6 +70,56 @@ def test_one_part_of_a_hook_holds_a_pod(metadata: dict[str, Any], hooked: bool, 
 def test_empty_hook_holds_no_pod_and_every_pod_has_it_whole(metadata: dict[str, Any]) -> None:
     found = pod(**metadata)
     assert (is_hooked(LifecycleHook(), found), has_whole_hook(LifecycleHook(), found)) == (False, True)
+
+
+@pytest.mark.parametrize(
+    ("before_end", "in_place", "marks"),
+    [
+        (None, None, False),
+        (True, None, True),
+        (None, True, True),
+        (False, False, False),
+        (True, True, True),
+        (False, True, True),
+    ],
+)
+def test_lifecycle_marks_pods_with_either_hook(
+    before_end: bool | None, in_place: bool | None, marks: bool
+) -> None:
+    hooks = [
+        None if each is None else LifecycleHook(mark_pod_not_ready=each) for each in (before_end, in_place)
+    ]
+    assert marks_not_ready(Lifecycle(pre_delete=hooks[0], in_place_update=hooks[1])) is marks
+    assert not marks_not_ready(None)
+
+
+@pytest.mark.parametrize(
+    ("state", "entries"),
+    [
+        ("PreparingDelete", [("Lifecycle", "preDeleteHook"), ("Lifecycle", "preUpdateHook")]),
+        ("PreparingUpdate", [("Lifecycle", "preUpdateHook")]),
+        ("Updated", []),
+        ("Updating", [("Lifecycle", "preUpdateHook")]),
+        ("Normal", [("Lifecycle", "preUpdateHook")]),
+    ],
+)
+def test_states_that_close_and_open_the_gate(state: str, entries: list[tuple[str, str]]) -> None:
+    held = with_readiness_of(pod(), PREPARING_UPDATE, NOW)
+    assert entries_of(with_readiness_of(held, state, NOW)) == entries
+
+
+@pytest.mark.parametrize(
+    "hook", [None, LifecycleHook(labels_handler={"example.com/held": "true"}, finalizers_handler=("f",))]
+)
+def test_new_state_comes_with_its_time_and_the_labels_of_a_hook(hook: LifecycleHook | None) -> None:
+    found = state_patch(UPDATED, NOW, hook)["metadata"]
+    own = {LIFECYCLE_STATE: "Updated"}
+    assert found["labels"] == (own if hook is None else {**own, "example.com/held": "true"})
+    assert found["annotations"] == {LIFECYCLE_TIMESTAMP: "2026-01-01T00:00:00Z"}
+    moved = with_state(pod(labels={LIFECYCLE_STATE: "Normal", "app": "web"}), UPDATED, NOW)
+    assert moved.metadata.labels == {"app": "web", **own}
+    assert moved.metadata.annotations == found["annotations"]
+    assert [state_of(each) for each in (moved, pod(), pod(labels={"app": "web"}))] == ["Updated", "", ""]
 
 
 @pytest.mark.parametrize(("own", "same"), [("web-a", True), ("a", True), ("other-a", True), ("web-b", False)])

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from podling.api.core_v1 import Pod
+import pytest
+
+from podling.api.core_v1 import Pod, PodCondition
 from podling.machinery.conditions import find
 from podling.machinery.encoding import codec
+from podling_kruise.inplace.completion import with_gate
 from podling_kruise.pod_readiness import entries_of, needs_condition, with_entry, without_entry
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -35,3 +38,33 @@ def test_entry_that_is_there_changes_nothing() -> None:
 def test_pod_without_the_gate_stays_as_it_is() -> None:
     assert with_entry(Pod(), ONE, NOW) == Pod()
     assert (needs_condition(Pod()), needs_condition(GATED)) == (False, True)
+
+
+@pytest.mark.parametrize(
+    ("gate", "containers", "before", "after"),
+    [
+        (None, "False", "False", "False"),
+        ("absent", "True", "True", "False"),
+        ("False", "True", "True", "False"),
+        ("True", "True", "False", "True"),
+        ("True", "False", "True", "True"),
+        (None, "True", "True", "True"),
+    ],
+)
+def test_closed_condition_makes_the_pod_ready_or_not_by_its_gates(
+    gate: str | None, containers: str, before: str, after: str
+) -> None:
+    """``TestSetPodReadyCondition``: ``gate`` is the condition of another gate."""
+    conditions = [{"type": "Ready", "status": before}, {"type": "ContainersReady", "status": containers}]
+    if gate in ("True", "False"):
+        conditions.append({"type": "type-A", "status": gate})
+    plain = {
+        "spec": {"readinessGates": [] if gate is None else [{"conditionType": "type-A"}]},
+        "status": {"conditions": conditions},
+    }
+    closed = PodCondition(type="other", status="False")
+    found = find(with_gate(codec.from_plain(plain, Pod), closed, NOW).status.conditions, "Ready")
+    assert found is not None
+    assert found.status == after
+    if before != after and after == "False":
+        assert found.reason == "ReadinessGatesNotReady"

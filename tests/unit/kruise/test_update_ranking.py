@@ -1,4 +1,7 @@
-"""The order of updates. Cases: ``TestScatterPodsByRule`` and ``TestPriorityCompare`` upstream."""
+"""The order of updates.
+
+Cases: ``TestScatterPodsByRule``, ``TestSort``, ``TestCompare`` and ``Test_prioritySort_Sort`` upstream.
+"""
 
 from __future__ import annotations
 
@@ -50,6 +53,43 @@ def test_term_of_the_most_pods_is_spread_first() -> None:
     assert numbers(scattered(terms, found, found)) == numbers(scattered(reversed_terms, found, found))
 
 
+def lettered(text: str) -> list[Pod]:
+    """Return a pod for each word: letters are its labels, a dot is a pod without any."""
+    return pods(*({letter: "1" for letter in word if letter != "."} for word in text.split()))
+
+
+@pytest.mark.parametrize(
+    ("pods_by_label", "terms", "order"),
+    [
+        ("AB", "A", [0]),
+        (". . . . . .", "", [0, 1, 2, 3, 4, 5]),
+        (". . . . A A", "A", [4, 0, 1, 2, 3, 5]),
+        (". . . . x y B A A AB", "B", [6, 0, 1, 2, 3, 4, 5, 7, 8, 9]),
+        ("B B . . A A", "AB", [0, 4, 2, 3, 5, 1]),
+        (". . . B AB A", "AB", [4, 0, 1, 2, 5, 3]),
+        (". . . . x y B A A B", "BA", [7, 6, 0, 1, 2, 3, 4, 5, 9, 8]),
+        (". . . . x y B A A B", "AB", [6, 7, 0, 1, 2, 3, 4, 5, 8, 9]),
+        (". . . . x y AB . . AB", "AB", [6, 0, 1, 2, 3, 4, 5, 7, 8, 9]),
+        (". . . x y AB . . AB", "AB", [5, 0, 1, 2, 3, 4, 6, 7, 8]),
+        (". . . A x y AB . . .", "AB", [3, 0, 1, 2, 4, 5, 7, 6]),
+        (". . . A . . x y AB . . AB", "AB", [0, 1, 2, 4, 3, 5, 6, 7, 9, 10, 8]),
+        (". . . A xA y AB . . AB", "AB", [6, 3, 0, 1, 4, 2, 5, 7, 8, 9]),
+        (". A A x y AB . . AB", "AB", [5, 1, 0, 3, 2, 4, 6, 7, 8]),
+        ("A . . A xA y AB . . AB", "AB", [1, 0, 2, 3, 5, 4, 7, 6]),
+        (". . A A . A x y AB . . AB", "AB", [0, 2, 1, 4, 3, 6, 7, 5, 9, 10, 8]),
+        (". A A B B C C C C C", "ABC", [3, 1, 5, 0, 6, 7, 8, 9, 2, 4]),
+        (". A AC BC B . . C C C", "ABC", [3, 2, 0, 7, 8, 5, 6, 9, 1, 4]),
+        (". . . . A A A", "A", [0, 1, 4, 2, 3, 5]),
+        ("A A . . . . . . . A", "A", [2, 0, 3, 4, 5, 6, 1]),
+    ],
+)
+def test_pods_are_spread_over_several_terms(pods_by_label: str, terms: str, order: list[int]) -> None:
+    """Only the first pods of the table are updated: as many as the order has."""
+    found = lettered(pods_by_label)
+    strategy = [ScatterTerm(key=letter, value="1") for letter in terms]
+    assert numbers(scattered(strategy, found[: len(order)], found)) == order
+
+
 def weights(*terms: tuple[int, str, str]) -> PriorityStrategy:
     return PriorityStrategy(
         weight_priority=tuple(
@@ -90,9 +130,32 @@ ONE_KEY = weights((20, "key", "foo"), (10, "key", "bar"))
         (orders("key1", "key2"), {"key1": "web-10"}, {"key1": "web-9"}, True),
         (orders("key1", "key2"), {"key2": "9"}, {"key1": "1"}, False),
         (orders("key1", "key2"), {"key1": "none"}, {"key1": "also"}, True),
+        (orders("key1", "key2"), {}, {}, True),
+        (orders("key1", "key2"), {"key1": "o-10"}, {"key1": "o-5"}, True),
+        (orders("key1", "key2"), {"key1": "o-10"}, {"key1": "o-10"}, True),
+        (orders("key1", "key2"), {"key1": "o-10"}, {"key1": "o-20"}, False),
+        (orders("key1", "key2"), {"key2": "o-20"}, {"key1": "o-10"}, False),
+        (orders("key1", "key2"), {"key2": "o-20"}, {"key2": "o-10"}, True),
     ],
 )
 def test_preferred_pods_come_first(
     strategy: PriorityStrategy | None, first: dict[str, str], second: dict[str, str], in_order: bool
 ) -> None:
     assert numbers(by_priority(strategy, pods(first, second))) == ([0, 1] if in_order else [1, 0])
+
+
+TWO_KEYS = weights((100, "foo", "bar"), (90, "hello", "world"))
+
+
+@pytest.mark.parametrize(
+    ("strategy", "labels", "order"),
+    [
+        (PriorityStrategy(), [{}, {}, {}], [0, 1, 2]),
+        (TWO_KEYS, [{"hello": "world"}, {}, {"foo": "bar"}, {}], [2, 0, 1, 3]),
+        (TWO_KEYS, [{"hello": "bar"}, {}, {"foo": "world"}, {}], [0, 1, 2, 3]),
+    ],
+)
+def test_pods_of_equal_weight_keep_their_order(
+    strategy: PriorityStrategy, labels: list[dict[str, str]], order: list[int]
+) -> None:
+    assert numbers(by_priority(strategy, pods(*labels))) == order

@@ -127,6 +127,17 @@ async def test_job_fails_at_its_deadline_and_is_deleted_later(kruise: Kruise) ->
     assert is_not_found(gone.value)
 
 
+async def test_deadline_of_a_paused_job_waits_for_its_user(kruise: Kruise) -> None:
+    """A paused job neither fails at its deadline nor is looked at again and again from then on."""
+    policy = {"type": "Always", "activeDeadlineSeconds": 30}
+    await create(kruise, job(completionPolicy=policy, paused=True))
+    await kruise.wait(120)
+    assert (await status_of(kruise)).phase == "paused"
+    await kruise.client.patch(BroadcastJob, "job", {"spec": {"paused": False}}, "default")
+    await kruise.wait(5)
+    assert (await status_of(kruise)).phase == "failed"
+
+
 async def test_endless_job_runs_on_new_nodes(kruise: Kruise) -> None:
     await create(kruise, job(completionPolicy={"type": "Never"}))
     await kruise.wait(5)

@@ -127,6 +127,34 @@ async def test_policy_may_be_the_type_of_the_newer_version(kruise: Kruise, kind:
             ['spec.scaleStrategy.podsToDelete: Invalid value: ["a","a"]: duplicated items [a]'],
         ),
         (
+            {"updateStrategy": {"partition": -1}},
+            ["spec.updateStrategy.partition: Invalid value: -1: must be greater than or equal to 0"],
+        ),
+        (
+            {"updateStrategy": {"maxSurge": "5", "maxUnavailable": 2}},
+            [
+                'spec.updateStrategy.maxSurge: Invalid value: "5": failed GetScaledValueFromIntOrPercent for '
+                "maxSurge: invalid value for IntOrString: invalid type: string is not a percentage: "
+                '"5"'
+            ],
+        ),
+        (
+            {"updateStrategy": {"maxSurge": 2, "maxUnavailable": "5"}},
+            [
+                'spec.updateStrategy.maxUnavailable: Invalid value: "5": failed '
+                "GetScaledValueFromIntOrPercent for maxUnavailable: invalid value for IntOrString: invalid "
+                'type: string is not a percentage: "5"'
+            ],
+        ),
+        (
+            {"progressDeadlineSeconds": -1},
+            ["spec.progressDeadlineSeconds: Invalid value: -1: must be greater than or equal to 0"],
+        ),
+        (
+            {"minReadySeconds": 15, "progressDeadlineSeconds": 10},
+            ["spec.progressDeadlineSeconds: Invalid value: 10: must be greater than minReadySeconds"],
+        ),
+        (
             {"template": template(restartPolicy="Never")},
             ['spec.template.spec.restartPolicy: Unsupported value: "Never": supported values: "Always"'],
         ),
@@ -154,6 +182,34 @@ async def test_wrong_clone_sets_are_refused(kruise: Kruise, spec: dict[str, Any]
     found = [f"{each.field_}: {each.message}" for each in details.causes]
     assert found[: len(causes)] == causes
     assert str(caught.value).startswith('CloneSet.apps.kruise.io "web" is invalid: ')
+
+
+async def test_pods_named_twice_are_not_looked_up(kruise: Kruise) -> None:
+    with pytest.raises(ApiError) as caught:
+        await kruise.create(manifest(scaleStrategy={"podsToDelete": ["a", "b", "a"]}))
+    assert str(caught.value).endswith('podsToDelete: Invalid value: ["a","b","a"]: duplicated items [a]')
+
+
+async def test_fields_that_may_be_changed(kruise: Kruise) -> None:
+    """The case of ``TestValidate`` with all acceptable changes, but for pods to delete."""
+
+    def claims(size: str) -> list[dict[str, Any]]:
+        resources = {"requests": {"storage": size}}
+        spec = {"accessModes": ["ReadWriteOnce"], "storageClassName": "foo", "resources": resources}
+        return [{"metadata": {"name": "foo"}, "spec": spec}]
+
+    await kruise.create(manifest(minReadySeconds=5, progressDeadlineSeconds=10))
+    for size in ("60Gi", "30Gi"):
+        await kruise.patch(
+            replicas=1,
+            template=template("web:2"),
+            revisionHistoryLimit=2,
+            volumeClaimTemplates=claims(size),
+            updateStrategy={"type": "InPlaceOnly", "partition": 2, "maxUnavailable": 1},
+            progressDeadlineSeconds=2**31 - 1,
+            minReadySeconds=2**31 - 1,
+            lifecycle={"preDelete": {"finalizersHandler": ["foo/bar"]}},
+        )
 
 
 async def test_containers_may_mount_the_claims_of_their_pod(kruise: Kruise) -> None:
@@ -216,7 +272,12 @@ DOWNLOADS: list[tuple[str, Any, str]] = [
     ("imagePreDownloadParallelism", -1, "imagePreDownloadParallelism must be non-negative"),
     ("imagePreDownloadParallelism", "-1", "imagePreDownloadParallelism must be non-negative"),
     ("imagePreDownloadParallelism", "50%", "imagePreDownloadParallelism does not support percentage value"),
-    ("imagePreDownloadParallelism", "abc", "imagePreDownloadParallelism must be a valid integer"),
+    (
+        "imagePreDownloadParallelism",
+        "abc",
+        'must be a valid integer: strconv.ParseInt: parsing "abc": invalid syntax',
+    ),
+    ("imagePreDownloadParallelism", "2147483648", "valid integer: .* value out of range"),
     ("imagePreDownloadTimeoutSeconds", -1, "must be greater than or equal to 0"),
     ("imagePreDownloadMinUpdatedReadyPods", -1, "must be greater than or equal to 0"),
 ]
@@ -230,7 +291,7 @@ async def test_settings_of_downloads(kruise: Kruise, field: str, value: Any, mes
     if not message:
         await kruise.create(plain)
         return
-    with pytest.raises(ApiError, match=f"inPlaceUpdateStrategy.{field}: Invalid value: .*: {message}"):
+    with pytest.raises(ApiError, match=f"inPlaceUpdateStrategy.{field}: Invalid value: .*{message}"):
         await kruise.create(plain)
 
 

@@ -81,7 +81,8 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ),
     (
         {"updateStrategy": daemon_rolling(maxUnavailable="x")},
-        f"{ROLLING}.maxUnavailable: Invalid value: \"x\": must be an integer or percentage (e.g '5%')",
+        f'{ROLLING}.maxUnavailable: Invalid value: "x": a valid percent string must be a numeric string '
+        "followed by an ending '%'",
     ),
     (
         {"updateStrategy": daemon_rolling(maxUnavailable="101%")},
@@ -102,7 +103,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ),
     (
         {"updateStrategy": daemon_rolling(selector={"matchLabels": {"a": "b c"}})},
-        f"{ROLLING}.selector: Invalid value",
+        f'{ROLLING}.selector.matchLabels: Invalid value: "b c": a valid label must be an empty string',
     ),
     (
         {"lifecycle": {"inPlaceUpdate": {"finalizersHandler": ["a/b"]}}},
@@ -144,9 +145,15 @@ async def test_in_place_only_refuses_all_changes_but_images(sets: DaemonSets) ->
     )
 
 
-async def test_selector_cannot_be_changed(sets: DaemonSets) -> None:
+@pytest.mark.parametrize("version", VERSIONS)
+async def test_selector_cannot_be_changed(sets: DaemonSets, version: str) -> None:
+    """``TestValidateDaemonSetUpdate``, whose message names the fields that may be changed."""
     await sets.create(daemon())
     both = {"app": "web", "tier": "x"}
     labelled = {**template(), "metadata": {"labels": both}}
-    with pytest.raises(ApiError, match="field is immutable"):
-        await sets.patch("v1beta1", selector={"matchLabels": both}, template=labelled)
+    text = (
+        "spec: Forbidden: updates to daemonset spec for fields other than 'BurstReplicas', 'template', "
+        "'lifecycle', 'updateStrategy', 'minReadySeconds', and 'revisionHistoryLimit' are forbidden"
+    )
+    with pytest.raises(ApiError, match=text):
+        await sets.patch(version, selector={"matchLabels": both}, template=labelled)

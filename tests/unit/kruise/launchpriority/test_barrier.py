@@ -7,7 +7,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from podling.api.core_v1 import Pod
+from podling.api.core_v1 import Container, Pod
+from podling_kruise.inplace.pod_plan import launch_priority
 from podling_kruise.launchpriority.barrier import (
     BarrierStep,
     NoPriority,
@@ -76,6 +77,38 @@ def test_each_container_gets_a_variable_from_its_key_of_the_barrier() -> None:
         assert source.config_map_key_ref.name == "fake-barrier"
         keys.append(source.config_map_key_ref.key)
     assert keys == ["p_7", "p_0"]
+
+
+@pytest.mark.parametrize(
+    ("key", "priority"),
+    [
+        ("p_5", 5),
+        ("p_-3", -3),
+        ("p_0", 0),
+        ("p_2147483647", 2147483647),
+        ("p_-2147483647", -2147483647),
+        ("p_9223372036854775807", 9223372036854775807),
+        ("x_5", 5),
+        ("p_abc", 0),
+        ("p_", 0),
+        ("p", 0),
+    ],
+)
+def test_priority_is_read_from_the_key(key: str, priority: int) -> None:
+    """``TestGetContainerPriority``; upstream panics at the last key."""
+    other, source = {"name": "OTHER", "value": "x"}, {"configMapKeyRef": {"name": "barrier", "key": key}}
+    env = [other, {"name": "KRUISE_CONTAINER_BARRIER", "valueFrom": source}, other]
+    found = launch_priority(msgspec.convert({"name": "c", "env": env}, Container))
+    assert found == priority
+    if key == f"p_{priority}":
+        assert barrier_key(priority) == key
+
+
+@pytest.mark.parametrize(
+    "env", [[], [{"name": "OTHER", "value": "x"}], [{"name": "KRUISE_CONTAINER_BARRIER", "value": "p_1"}]]
+)
+def test_container_without_a_key_has_no_priority(env: list[dict[str, str]]) -> None:
+    assert launch_priority(msgspec.convert({"name": "c", "env": env}, Container)) is None
 
 
 def waiting(ready: str, **more: Any) -> Pod:

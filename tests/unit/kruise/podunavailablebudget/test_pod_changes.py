@@ -1,4 +1,8 @@
-"""Changes of pods as a budget sees them. Cases of upstream's ``pub_control_test.go``."""
+"""Changes of pods as a budget sees them.
+
+Cases: ``TestCanResizeInplace``, ``TestIsPodUnavailableChanged`` and ``TestIsResourceChanged`` of
+``pub_control_test.go``.
+"""
 
 from __future__ import annotations
 
@@ -77,6 +81,23 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
         {"requests": LARGE, "labels": {f"{UNAVAILABLE_PREFIX}x": "1"}},
         "UPDATE",
     ),
+    "static from now on": ({"requests": SMALL}, {"requests": LARGE, "annotations": STATIC}, "UPDATE"),
+    "requests and limits": (
+        {"requests": SMALL, "limits": {"memory": "1Gi"}},
+        {"requests": {**SMALL, "memory": "200Mi"}, "limits": {"memory": "2Gi"}},
+        "RESIZE",
+    ),
+    "limit that is new": (
+        {"requests": SMALL, "limits": {"memory": "1Gi"}},
+        {"requests": SMALL, "limits": {"memory": "1Gi", "cpu": "1"}},
+        "RESIZE",
+    ),
+    "limit of another resource that is new": (
+        {"requests": SMALL, "limits": {"memory": "1Gi"}},
+        {"requests": SMALL, "limits": {"memory": "1Gi", "ephemeral-storage": "1Gi"}},
+        "UPDATE",
+    ),
+    "request that is gone": ({"requests": SMALL}, {"requests": {"memory": "100Mi"}}, "RESIZE"),
     "resize and image": ({"requests": SMALL}, {"requests": LARGE, "image": "web:2"}, "UPDATE"),
 }
 

@@ -25,7 +25,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "no amount": ({"maxUnavailable": None}, "no maxUnavailable or minAvailable defined"),
     "both amounts": ({"minAvailable": 1}, "maxUnavailable and minAvailable are mutually exclusive"),
     "negative amount": ({"maxUnavailable": -1}, "must be greater than or equal to 0"),
-    "no percentage": ({"maxUnavailable": "x"}, "must be an integer or percentage"),
+    "no percentage": ({"maxUnavailable": "x"}, "a valid percent string must be a numeric string"),
     "more than all": ({"maxUnavailable": "101%"}, "must not be greater than 100%"),
     "unknown operation": (
         {"protectOperations": ["SCALE"]},

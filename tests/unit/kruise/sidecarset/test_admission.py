@@ -83,7 +83,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"selector": {}}, "spec.selector: Invalid value: .*: empty selector is not valid for sidecarset."),
     (
         {"selector": {"matchExpressions": [{"key": "a", "operator": "Is"}]}},
-        '"Is" is not a valid label selector operator',
+        r'spec.selector.matchExpressions\[0\].operator: Invalid value: "Is": not a valid selector operator',
     ),
     ({"namespaceSelector": {}}, "spec.namespaceSelector: Invalid value: .*: empty selector is not valid"),
     ({"containers": []}, "spec: Required value: no initContainer or container defined for SidecarSet"),
@@ -106,7 +106,10 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
         {"updateStrategy": {"partition": -1}},
         "partition: Invalid value: -1: must be greater than or equal to 0",
     ),
-    ({"updateStrategy": {"maxUnavailable": "x"}}, 'maxUnavailable: Invalid value: "x": must be an integer'),
+    (
+        {"updateStrategy": {"maxUnavailable": "x"}},
+        'spec.updateStrategy.maxUnavailable: Invalid value: "x": a valid percent string must be a numeric',
+    ),
     (
         {"updateStrategy": {"scatterStrategy": [{"key": "", "value": "x"}]}},
         "scatterStrategy: Required value: key should not be empty",
@@ -126,6 +129,10 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     (
         {"patchPodMetadata": [{"annotations": {"a": "b"}}]},
         "patchPodMetadata: Required value: SidecarSet patch metadata whitelist not found",
+    ),
+    (
+        {"patchPodMetadata": [{"annotations": {"a b": "c"}}]},
+        'patchPodMetadata.annotations: Invalid value: "a b": name part must consist of alphanumeric',
     ),
     ({"volumes": [{"name": "v"}, {"name": "v"}]}, r"spec.volumes\[1\].name: Duplicate value"),
 ]

@@ -1,4 +1,8 @@
-"""The pods to update next. The cases are those of OpenKruise's ``sidecarset_strategy_test.go``."""
+"""The pods to update next.
+
+Cases: ``TestGetNextUpgradePods``, ``TestParseUpdateScatterTerms`` and ``TestSortNextUpgradePods`` of
+``sidecarset_strategy_test.go``.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +15,7 @@ from msgspec import structs
 from podling.api.core_v1 import ContainerStatus, Pod, PodCondition, PodStatus
 from podling.api.meta_v1 import LabelSelector, ObjectMeta
 from podling.machinery.encoding import codec
-from podling_kruise.common_types import ScatterTerm
+from podling_kruise.common_types import OrderTerm, PriorityStrategy, ScatterTerm, WeightTerm
 from podling_kruise.sidecarset.annotations import (
     INJECTED_LIST,
     SET_HASH,
@@ -112,6 +116,51 @@ def test_pods_that_are_not_ready_and_young_ones_come_first() -> None:
     waiting[4] = injected(4, updated=False, ready=False)
     found = next_pods(owner(max_unavailable=2), waiting)
     assert [each.metadata.name for each in found.chosen] == ["p-4", "p-0", "p-1"]
+
+
+def foo_before_bar() -> PriorityStrategy:
+    terms = [
+        WeightTerm(weight=weight, match_selector=LabelSelector(match_labels={"rank": rank}))
+        for weight, rank in ((50, "foo"), (30, "bar"))
+    ]
+    return PriorityStrategy(weight_priority=tuple(terms))
+
+
+BY_RANK = PriorityStrategy(order_priority=(OrderTerm(ordered_key="rank"),))
+FIVES = dict.fromkeys(range(10, 20), "5")
+
+
+@pytest.mark.parametrize(
+    ("priority", "ready", "not_ready", "ranks", "chosen"),
+    [
+        (None, 5, (), {}, [10, 11, 12, 13, 14]),
+        (None, 5, (13, 16), {}, [13, 16, 10, 11, 12, 14, 15]),
+        (foo_before_bar(), 2, (), {15: "bar", 16: "foo"}, [16, 15]),
+        (BY_RANK, 2, (), {**FIVES, 17: "10", 18: "20"}, [18, 17]),
+    ],
+    ids=["the youngest", "not ready", "by weight", "by order"],
+)
+def test_order_in_which_pods_are_updated(
+    priority: PriorityStrategy | None,
+    ready: int,
+    not_ready: tuple[int, ...],
+    ranks: dict[int, str],
+    chosen: list[int],
+) -> None:
+    """Ten of twenty pods are updated, and so many of these ready; ten may be unavailable."""
+    waiting = [
+        injected(
+            number,
+            updated=False,
+            ready=number not in not_ready,
+            **({"rank": ranks[number]} if number in ranks else {}),
+        )
+        for number in range(10, 20)
+    ]
+    found = next_pods(
+        owner(max_unavailable=10, priority_strategy=priority), [*waiting[::-1], *pods(10, 10, ready)]
+    )
+    assert [each.metadata.name for each in found.chosen] == [f"p-{number}" for number in chosen]
 
 
 def test_asterisk_stands_for_all_values_of_a_label() -> None:

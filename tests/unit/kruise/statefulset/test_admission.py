@@ -109,8 +109,18 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ),
     (
         parallel(updateStrategy=rolling(maxUnavailable="x")),
-        f'{STRATEGY}.rollingUpdate.maxUnavailable: Invalid value: "x": must be an integer or percentage '
-        "(e.g '5%')",
+        f'{STRATEGY}.rollingUpdate.maxUnavailable: Invalid value: "x": a valid percent string must be a '
+        "numeric string followed by an ending '%' (e.g. '1%',  or '93%', regex used for validation is "
+        "'[0-9]+%')",
+    ),
+    (
+        parallel(updateStrategy=rolling(maxUnavailable="x")),
+        f"{STRATEGY}.rollingUpdate.maxUnavailable: Invalid value: 0: getValueFromIntOrPercent error: "
+        'invalid value for IntOrString: invalid type: string is not a percentage: "x"',
+    ),
+    (
+        parallel(updateStrategy=rolling(maxUnavailable="0%")),
+        f"{STRATEGY}.rollingUpdate.maxUnavailable: Invalid value: 0: should not be less than 1",
     ),
     (
         {"updateStrategy": rolling("Other")},
