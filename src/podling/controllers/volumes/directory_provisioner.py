@@ -32,6 +32,7 @@ from podling.api.storage_v1 import StorageClass
 from podling.client.base import Key
 from podling.client.runner import AwaitChange, RequeueAfter, Terminal
 from podling.controllers.base import Controller, ControllerContext
+from podling.controllers.volumes import volume_migration as migration
 from podling.controllers.volumes import volume_rules as rules
 from podling.controllers.volumes.volume_expansion import VolumeExpansion
 from podling.controllers.volumes.volume_folders import Folders
@@ -84,7 +85,7 @@ def volume_for(
 ) -> PersistentVolume:
     """Return the volume made for a claim."""
     name, image = volume_name(claim), wanted_image(claim, storage_class)
-    marks = {rules.PROVISIONED_BY: PROVISIONER}
+    marks = {migration.PROVISIONED_BY: PROVISIONER}
     return PersistentVolume(
         metadata=ObjectMeta(name=name, annotations={**marks, ANNOTATION: image} if image else marks),
         spec=PersistentVolumeSpec(
@@ -102,7 +103,7 @@ def volume_for(
 
 def is_to_be_removed(volume: PersistentVolume) -> bool:
     """Return whether the volume, and what is in it, is ours to remove now."""
-    ours = volume.metadata.annotations.get(rules.PROVISIONED_BY) == PROVISIONER
+    ours = volume.metadata.annotations.get(migration.PROVISIONED_BY) == PROVISIONER
     policy = volume.spec.persistent_volume_reclaim_policy
     return ours and policy == "Delete" and volume.status.phase in ("Released", "Failed")
 
@@ -140,7 +141,7 @@ class DirectoryProvisionerController(Controller):
             await self._ensure_classes()
         elif key.namespace:
             claim = self._claims.get(key)
-            if claim is not None and claim.metadata.annotations.get(rules.PROVISIONER) == PROVISIONER:
+            if claim is not None and claim.metadata.annotations.get(migration.PROVISIONER) == PROVISIONER:
                 try:
                     await self._provide(claim)
                 except NotReady:
@@ -174,7 +175,7 @@ class DirectoryProvisionerController(Controller):
         volume = self._volumes.get(Key("", claim.spec.volume_name or volume_name(claim)))
         storage_class = self._classes.get(Key("", class_of(claim)))
         if volume is not None and claim.spec.volume_name:
-            if volume.metadata.annotations.get(rules.PROVISIONED_BY) == PROVISIONER:
+            if volume.metadata.annotations.get(migration.PROVISIONED_BY) == PROVISIONER:
                 await self._expansion.expand(claim, volume)
         elif volume is None and not claim.spec.volume_name and storage_class is not None:
             await self._provision(claim, storage_class)

@@ -14,12 +14,13 @@ from podling.api.meta_v1 import ObjectMeta
 from podling.client.base import Client, WatchEvent
 from podling.controllers.volumes import volume_rules as rules
 from podling.controllers.volumes.volume_binder import VolumeBinderController
+from podling.controllers.volumes.volume_migration import PROVISIONED_BY
 from podling.testing import ControlPlane
 from tests.support.control_loops import running
 from tests.support.workloads import claim, volume
 
 BY_CONTROLLER = {rules.BOUND_BY_CONTROLLER: "yes"}
-PROVISIONED = {rules.PROVISIONED_BY: "disks.example.com"}
+PROVISIONED = {PROVISIONED_BY: "disks.example.com"}
 DONE = {rules.BIND_COMPLETED: "yes", **BY_CONTROLLER}
 
 Made = Callable[[PersistentVolumeClaim], PersistentVolume]
