@@ -7,10 +7,11 @@ free again. A change of either side checks both, so an incomplete binding is fin
 
 A claim without a class for which there is no volume gets the default class as soon as there is one.
 
-A claim whose class says ``WaitForFirstConsumer`` waits for a pod that uses it to be placed on a node, and
-then gets a volume that this node can reach. A claim whose class has a provisioner waits for that program,
-which also deletes its volumes. The binder deletes and wipes nothing: a volume with the policy Delete or
-Recycle and without a provisioner becomes Failed, with a message.
+A claim whose class says ``WaitForFirstConsumer`` waits for the scheduler, which reserves a volume for it or
+requests a new one for the node that it selects. If a pod that uses it is placed on a node without the
+scheduler, it gets a volume that this node can reach. A claim whose class has a provisioner waits for that
+program, which also deletes its volumes. The binder deletes and wipes nothing: a volume with the policy
+Delete or Recycle and without a provisioner becomes Failed, with a message.
 
 Upstream: ``pkg/controller/volume/persistentvolume``.
 """
@@ -175,13 +176,14 @@ class VolumeBinderController(Controller):
             return named
         storage_class = self._classes.get(Key("", class_of(claim)))
         delayed = storage_class is not None and storage_class.volume_binding_mode == "WaitForFirstConsumer"
-        node = self._node_of(claim) if delayed else None
-        if delayed and node is None:
+        provisioned = delayed and rules.SELECTED_NODE in claim.metadata.annotations
+        node = self._node_of(claim) if delayed and not provisioned else None
+        if delayed and not provisioned and node is None:
             reason = rules.reason_to_wait(self._pods.by_index(BY_CLAIM, str(key_of(claim))))
             self._recorder.event(claim, "Normal", *reason)
             await self._write_claim(claim, rules.with_claim_phase(claim, "Pending"))
             return None
-        volume = rules.best_match(claim, self._volumes.values(), node)
+        volume = None if provisioned else rules.best_match(claim, self._volumes.values(), node)
         if volume is None and not await self._assign_class(claim):
             claim = await self._ask_provisioner(claim, storage_class)
             await self._write_claim(claim, rules.with_claim_phase(claim, "Pending"))
@@ -227,10 +229,7 @@ class VolumeBinderController(Controller):
         return await self.client.update(structs.replace(claim, metadata=metadata))
 
     def _node_of(self, claim: PersistentVolumeClaim) -> Node | None:
-        """Return the node that the scheduler chose, or that of the first placed pod that uses the claim."""
-        selected = self._nodes.get(Key("", claim.metadata.annotations.get(rules.SELECTED_NODE, "")))
-        if selected is not None:
-            return selected
+        """Return the node of the first placed pod that uses the claim: one that no scheduler placed."""
         key = f"{claim.metadata.namespace}/{claim.metadata.name}"
         names = (pod.spec.node_name for pod in self._pods.by_index(BY_CLAIM, key) if pod.spec.node_name)
         return next((node for name in names if (node := self._nodes.get(Key("", name))) is not None), None)

@@ -147,11 +147,11 @@ def wanted_claim(given: Claim) -> tuple[Any, ...]:
 
 async def check_pass(client: Client, case: Case) -> None:
     """Write the objects of the case, let the binder make one pass, and compare."""
-    for each in case.classes:
+    uid = await _put_claim(client, case.claim) if case.claim is not None else "of the claim that is gone"
+    for each in case.classes:  # after the claim: admission would give it the default class
         await client.create(each)
     for pod in case.pods:
         await client.create(pod)
-    uid = await _put_claim(client, case.claim) if case.claim is not None else "of the claim that is gone"
     for given in case.before:
         await _put_volume(client, given, uid)
     failed = False
