@@ -39,6 +39,21 @@ def driver_of(provisioner: str) -> str:
     return DRIVERS.get(provisioner, provisioner)
 
 
+def plugin_of(volume: PersistentVolume) -> str:
+    """Return the former plugin that the volume's source belongs to; empty if it is no such source."""
+    spec = volume.spec
+    sources = {
+        "kubernetes.io/aws-ebs": spec.aws_elastic_block_store,
+        "kubernetes.io/azure-disk": spec.azure_disk,
+        "kubernetes.io/azure-file": spec.azure_file,
+        "kubernetes.io/cinder": spec.cinder,
+        "kubernetes.io/gce-pd": spec.gce_persistent_disk,
+        "kubernetes.io/portworx-volume": spec.portworx_volume,
+        "kubernetes.io/vsphere-volume": spec.vsphere_volume,
+    }
+    return next((plugin for plugin, source in sources.items() if source is not None), "")
+
+
 def missing_plugin(provisioner: str) -> str:
     """Return the error about a plugin that no component has; empty for a program outside of Kubernetes."""
     external = provisioner in DRIVERS or not provisioner.startswith(IN_TREE_PREFIX)

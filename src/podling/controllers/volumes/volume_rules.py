@@ -31,6 +31,11 @@ def requested(claim: PersistentVolumeClaim) -> Quantity:
     return parse(claim.spec.resources.requests.get("storage", "0"))
 
 
+def shown_capacity(claim: PersistentVolumeClaim) -> Quantity:
+    """Return the capacity that the claim's status shows."""
+    return parse(claim.status.capacity.get("storage", "0"))
+
+
 def capacity(volume: PersistentVolume) -> Quantity:
     return parse(volume.spec.capacity.get("storage", "0"))
 

@@ -76,6 +76,11 @@ RECLAIM = {
         after=(Vol("v", of="data!", phase="Released", annotations=ON_DRIVER),),
         of_volume="v",
     ),
+    "marked as a driver's, though nothing made it": Case(
+        (Vol("v", of="data!", phase="Bound", policy="Delete", annotations={MIGRATED_TO: "x.example.com"}),),
+        after=(Vol("v", of="data!", phase="Released", annotations={MIGRATED_TO: "x.example.com"}),),
+        of_volume="v",
+    ),
     "made for a claim that has another one": Case(
         (Vol("v", of="data!", phase="Bound", policy="Delete", annotations=EXTERNAL),),
         Claim(volume="w", phase="Bound"),
