@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from msgspec import structs
 
-from podling.api.core_v1 import Node, Pod, Toleration
+from podling.api.core_v1 import Node, NodeSpec, Pod, Taint, Toleration
+from podling.api.meta_v1 import ObjectMeta
 from podling.client.base import Client
 from podling.controllers.nodes.taint_eviction import TaintEvictionController
 from podling.machinery.conditions import find
@@ -72,13 +73,14 @@ async def marked(client: Client) -> list[str]:
         pytest.param("node1", (1,), {2: FOREVER}, True, id="another taint is tolerated"),
     ],
 )
-@pytest.mark.parametrize("order", ["pod first", "taint first", "controller last"])
+@pytest.mark.parametrize("order", ["pod first", "taint first", "controller last", "node last"])
 async def test_pod_and_taints_in_any_order(
     cluster: ControlPlane, node: str, taints: tuple[int, ...], tolerated: Tolerated, leaves: bool, order: str
 ) -> None:
     """Cases of TestCreatePod, TestCreateNode and TestUpdateNode."""
     client = cluster.client
-    await add_node(client, "node1")
+    if order != "node last":
+        await add_node(client, "node1")
     if order == "controller last":
         await set_taints(client, *taints)
         await create(client, "pod1", node, tolerated)
@@ -90,6 +92,11 @@ async def test_pod_and_taints_in_any_order(
         elif order == "taint first":
             await set_taints(client, *taints)
             await create(client, "pod1", node, tolerated)
+        elif order == "node last":
+            await create(client, "pod1", node, tolerated)
+            await cluster.advance(seconds=1)
+            every = tuple(Taint(**taint(each)) for each in taints)
+            await client.create(Node(metadata=ObjectMeta(name="node1"), spec=NodeSpec(taints=every)))
         await cluster.advance(seconds=1)
         assert await marked(client) == (["pod1"] if leaves else [])
         text = "Normal TaintManagerEviction pod1: Marking for deletion Pod default/pod1"

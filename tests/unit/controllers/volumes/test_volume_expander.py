@@ -98,9 +98,9 @@ async def test_each_growth_of_a_bound_claim_is_reported_once(cluster: ControlPla
     await cluster.client.create(fast)
     await bound(cluster, "1Gi")
     async with running(cluster.client, VolumeExpanderController):
-        for size, growths in (("1Gi", 0), ("2Gi", 1), ("2Gi", 1), ("3Gi", 2)):
+        for number, (size, growths) in enumerate([("1Gi", 0), ("2Gi", 1), ("2Gi", 1), ("3Gi", 2)]):
             patch = {
-                "metadata": {"labels": {"size": size, "seen": str(growths)}},
+                "metadata": {"labels": {"number": str(number)}},
                 "spec": {"resources": {"requests": {"storage": size}}},
             }
             await cluster.client.patch(PersistentVolumeClaim, "data", patch, "default")
