@@ -95,7 +95,9 @@ async def test_pod_and_taints_in_any_order(
         elif order == "node last":
             await create(client, "pod1", node, tolerated)
             await cluster.advance(seconds=1)
-            every = tuple(Taint(**taint(each)) for each in taints)
+            every = tuple(
+                Taint(key=f"taint{each}", value=f"test{each}", effect="NoExecute") for each in taints
+            )
             await client.create(Node(metadata=ObjectMeta(name="node1"), spec=NodeSpec(taints=every)))
         await cluster.advance(seconds=1)
         assert await marked(client) == (["pod1"] if leaves else [])
