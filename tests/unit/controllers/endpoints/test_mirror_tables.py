@@ -151,6 +151,9 @@ def ips(subset: EndpointSubset) -> tuple[list[str], list[str], list[int]]:
             [ONE, subset("http", "", "10.0.0.1")], [([], ["10.0.0.1"], [80])], id="not ready is stronger"
         ),
         pytest.param(
+            [subset("http", "", "10.0.0.1"), ONE], [([], ["10.0.0.1"], [80])], id="not ready stays so"
+        ),
+        pytest.param(
             [ONE, subset("https", "", "10.0.0.1")],
             [([], ["10.0.0.1"], [443]), (["10.0.0.1"], [], [80])],
             id="ready for one port",
