@@ -21,7 +21,7 @@ from podling.cluster.directory_errors import DirectoryUnusable
 from podling.cluster.identity import FILE, Identity, Place, Standing
 from podling.cluster.local_nodes import end_all_containers
 from podling.controllers.volumes.directory_provisioner import PROVISIONER
-from podling.controllers.volumes.volume_rules import PROVISIONED_BY
+from podling.controllers.volumes.volume_migration import PROVISIONED_BY
 from podling.files.trees import remove_tree
 from podling.machinery.encoding import codec
 from podling.store.base import Store

@@ -21,7 +21,6 @@ NOT_HERE = frozenset(
         "legacy-serviceaccount-token-cleaner-controller",
         "node-ipam-controller",
         "persistentvolume-attach-detach-controller",
-        "persistentvolume-expander-controller",
         "podcertificaterequest-cleaner-controller",
         "selinux-warning-controller",
         "storage-version-migrator-controller",

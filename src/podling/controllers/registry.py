@@ -76,6 +76,7 @@ _CONTROLLERS = {
         "volumes.volume_protection",
         "AttributesClassProtectionController",
     ),
+    "persistentvolume-expander-controller": ("volumes.volume_expander", "VolumeExpanderController"),
     "directory-volume-provisioner": ("volumes.directory_provisioner", "DirectoryProvisionerController"),
     "ephemeral-volume-controller": ("volumes.ephemeral_volume", "EphemeralVolumeController"),
     "endpoints-controller": ("endpoints.endpoints", "EndpointsController"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from typing import Any
 
 import pytest
 
@@ -16,10 +17,13 @@ from podling.api.core_v1 import (
     ResourceQuota,
     ResourceQuotaSpec,
     ResourceRequirements,
+    ScopedResourceSelectorRequirement,
+    ScopeSelector,
     Service,
     VolumeResourceRequirements,
 )
 from podling.api.meta_v1 import ObjectMeta
+from podling.api.scheduling_v1 import PriorityClass
 from podling.controllers.controller_manager import ControllerManager
 from podling.controllers.resource_quota import ResourceQuotaController, counted_resource
 from podling.machinery.scheme import resource_of
@@ -185,3 +189,60 @@ async def test_claim_that_grows_in_its_status_counts_with_the_larger_size(cluste
     await cluster.client.patch(PersistentVolumeClaim, "data", status, "default", subresource="status")
     await cluster.advance(seconds=1)
     assert await used(cluster) == {"requests.storage": "2Gi"}
+
+
+def sized(name: str, cpu: str, memory: str, **spec: Any) -> Pod:
+    requests = {name: amount for name, amount in (("cpu", cpu), ("memory", memory)) if amount}
+    main = Container(name="ctr", image="image", resources=ResourceRequirements(requests=requests))
+    return pod(name, containers=(main,), **spec)
+
+
+PLAIN = [("pod-running", "100m", "1Gi", ""), ("pod-running-2", "100m", "1Gi", "")]
+BEST_EFFORT = [("pod-running", "", "", ""), ("pod-running-2", "", "", "")]
+BY_PRIORITY = [("pod-running", "500m", "50Gi", "high"), ("pod-running-2", "100m", "1Gi", "low")]
+BEST = {"scopes": ("BestEffort",)}
+NONE, TWO = ("0", "0", "0"), ("200m", "2Gi", "2")
+
+
+def priority(operator: str, *values: str) -> dict[str, Any]:
+    selected = ScopedResourceSelectorRequirement(scope_name="PriorityClass", operator=operator, values=values)
+    return {"scope_selector": ScopeSelector(match_expressions=(selected,))}
+
+
+@pytest.mark.parametrize(
+    ("scope", "pods", "wanted"),
+    [
+        pytest.param(BEST, PLAIN, NONE, id="best effort, of others"),
+        pytest.param(BEST, BEST_EFFORT, ("0", "0", "2"), id="best effort"),
+        pytest.param({"scopes": ("NotBestEffort",)}, PLAIN, TWO, id="not best effort"),
+        pytest.param(priority("Exists"), PLAIN, NONE, id="some class, of pods without"),
+        pytest.param(priority("Exists"), BY_PRIORITY, ("600m", "51Gi", "2"), id="some class"),
+        pytest.param(priority("In", "high", "low"), BY_PRIORITY, ("600m", "51Gi", "2"), id="two classes"),
+        pytest.param(priority("In", "high"), BY_PRIORITY, ("500m", "50Gi", "1"), id="high"),
+        pytest.param(priority("In", "low"), BY_PRIORITY, ("100m", "1Gi", "1"), id="low"),
+        pytest.param(priority("NotIn", "high"), BY_PRIORITY, ("100m", "1Gi", "1"), id="not high"),
+        pytest.param(priority("In", "random"), BY_PRIORITY, NONE, id="a class of no pod"),
+        pytest.param(priority("NotIn", "random"), PLAIN, TWO, id="not a class, of pods without"),
+        pytest.param(priority("DoesNotExist"), PLAIN, TWO, id="no class"),
+        pytest.param({}, PLAIN, TWO, id="all pods"),
+    ],
+)
+async def test_use_within_a_scope(
+    cluster: ControlPlane,
+    scope: dict[str, Any],
+    pods: list[tuple[str, str, str, str]],
+    wanted: tuple[str, str, str],
+) -> None:
+    """Cases of TestSyncResourceQuota: two pods that run, and one that failed."""
+    for name, value in (("high", 100), ("low", 1)):
+        await cluster.client.create(PriorityClass(metadata=ObjectMeta(name=name), value=value))
+    for name, cpu, memory, priority_class in [*pods, ("pod-failed", *pods[0][1:])]:
+        await cluster.client.create(sized(name, cpu, memory, priority_class_name=priority_class))
+    await set_phase(cluster.client, "pod-failed", "Failed")
+    hard = {"pods": "5"}
+    if scope != BEST:  # pods without requests have no other use
+        hard |= {"cpu": "3", "memory": "100Gi"}
+    metadata = ObjectMeta(name="team", namespace="default")
+    await cluster.client.create(ResourceQuota(metadata=metadata, spec=ResourceQuotaSpec(hard=hard, **scope)))
+    shown = await used(cluster)
+    assert (shown.get("cpu", "0"), shown.get("memory", "0"), shown["pods"]) == wanted

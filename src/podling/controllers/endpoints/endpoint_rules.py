@@ -141,15 +141,19 @@ def without_node(service: Service, pods: Iterable[Pod], nodes: Mapping[str, Node
 def desired(
     service: Service, pods: Iterable[Pod], nodes: Mapping[str, Node], type_: str
 ) -> dict[Ports, dict[Identity, Endpoint]]:
-    """Return every endpoint of one address type that the service should have, by ports."""
+    """Return every endpoint of one address type that the service should have, by ports.
+
+    The ports of a pod without an endpoint are among them: endpoints that it had count as removed.
+    """
     groups: dict[Ports, dict[Identity, Endpoint]] = {}
-    for pod in pods:
+    for pod in filter(may_serve, pods):
+        group = groups.setdefault(ports_of(service, pod), {})
         node = nodes.get(pod.spec.node_name or "")
-        if not may_serve(pod) or (node is None and not service.spec.publish_not_ready_addresses):
+        if node is None and not service.spec.publish_not_ready_addresses:
             continue
         endpoint = endpoint_of(service, pod, node, type_)
         if endpoint.addresses:
-            groups.setdefault(ports_of(service, pod), {})[identity(endpoint)] = endpoint
+            group[identity(endpoint)] = endpoint
     return groups
 
 

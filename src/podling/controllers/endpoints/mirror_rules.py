@@ -18,11 +18,13 @@ from podling.controllers.endpoints.slice_rules import (
     Ports,
     identity,
     in_place_of,
+    is_owned_by,
     is_same,
     new_slice,
     ports_key,
     without,
 )
+from podling.controllers.endpoints.subset_rules import repacked
 from podling.controllers.endpoints.trigger_times import ANNOTATION as TRIGGER_TIME
 from podling.controllers.owner_references import controller_reference
 
@@ -48,7 +50,7 @@ def desired(endpoints: Endpoints) -> tuple[Desired, int]:
     """Return the endpoints by address type and ports, and the number of addresses that are left out."""
     groups: Desired = {}
     skipped = 0
-    for subset in endpoints.subsets:
+    for subset in repacked(endpoints.subsets):
         ports = _ports(subset)
         ready = [(each, True) for each in subset.addresses]
         every = [*ready, *((each, False) for each in subset.not_ready_addresses)]
@@ -112,7 +114,8 @@ def arrange_mirrors(owner: Owner, slices: Sequence[EndpointSlice], wanted: Desir
 
 def _mirrors(held: EndpointSlice, new: EndpointSlice) -> bool:
     return (
-        held.metadata.labels == new.metadata.labels
+        any(is_owned_by(held, each) for each in new.metadata.owner_references)
+        and held.metadata.labels == new.metadata.labels
         and held.metadata.annotations == new.metadata.annotations
         and _have_same(held.endpoints, new.endpoints)
     )

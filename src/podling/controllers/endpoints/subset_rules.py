@@ -7,7 +7,7 @@ Upstream: ``syncService`` and ``truncateEndpoints`` in ``pkg/controller/endpoint
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msgspec import structs
 
@@ -43,6 +43,31 @@ def subsets_of(service: Service, pods: Iterable[Pod]) -> tuple[EndpointSubset, .
         for port in _ports(service, pod):
             readiness = by_port.setdefault(port, {})
             readiness[key] = readiness.get(key, True) and (everyone or is_ready(pod))
+    return _grouped(addresses, by_port)
+
+
+def repacked(subsets: Iterable[EndpointSubset]) -> tuple[EndpointSubset, ...]:
+    """Return subsets in canonical form: each address is in one of them for all ports that it serves."""
+    addresses: dict[_Address, EndpointAddress] = {}
+    by_port: dict[EndpointPort | None, dict[_Address, bool]] = {}
+    for subset in subsets:
+        for port in subset.ports or (None,):
+            for each, ready in [
+                *((each, True) for each in subset.addresses),
+                *((each, False) for each in subset.not_ready_addresses),
+            ]:
+                key = each.ip, (each.target_ref.uid or "") if each.target_ref is not None else ""
+                addresses.setdefault(key, each)
+                readiness = by_port.setdefault(port, {})
+                readiness[key] = readiness.get(key, True) and ready
+    return _grouped(addresses, by_port)
+
+
+def _grouped(
+    addresses: Mapping[_Address, EndpointAddress],
+    by_port: Mapping[EndpointPort | None, Mapping[_Address, bool]],
+) -> tuple[EndpointSubset, ...]:
+    """Return a subset for each set of addresses that serve the same ports."""
     by_addresses: dict[tuple[tuple[_Address, bool], ...], list[EndpointPort]] = {}
     for port, readiness in by_port.items():
         ports = by_addresses.setdefault(tuple(sorted(readiness.items())), [])

@@ -11,7 +11,8 @@ claim or a snapshot gets a copy of its files (``volume_sources``, ``snapshots``)
 claims (``volume_expansion``).
 
 Guarantees: a folder is removed only for a volume that we made, that was released, and whose policy says
-Delete. All nodes must see the same folder: this is for nodes of one machine.
+Delete; such a volume has a finalizer, so that it outlives its folder. All nodes must see the same folder:
+this is for nodes of one machine.
 """
 
 from __future__ import annotations
@@ -32,9 +33,11 @@ from podling.api.storage_v1 import StorageClass
 from podling.client.base import Key
 from podling.client.runner import AwaitChange, RequeueAfter, Terminal
 from podling.controllers.base import Controller, ControllerContext
+from podling.controllers.volumes import volume_migration as migration
 from podling.controllers.volumes import volume_rules as rules
 from podling.controllers.volumes.volume_expansion import VolumeExpansion
 from podling.controllers.volumes.volume_folders import Folders
+from podling.controllers.volumes.volume_protection import hold_finalizer, release_finalizer
 from podling.controllers.volumes.volume_sources import (
     SNAPSHOT,
     NotReady,
@@ -84,27 +87,35 @@ def volume_for(
 ) -> PersistentVolume:
     """Return the volume made for a claim."""
     name, image = volume_name(claim), wanted_image(claim, storage_class)
-    marks = {rules.PROVISIONED_BY: PROVISIONER}
+    marks = {migration.PROVISIONED_BY: PROVISIONER}
+    policy = storage_class.reclaim_policy or "Delete"
     return PersistentVolume(
-        metadata=ObjectMeta(name=name, annotations={**marks, ANNOTATION: image} if image else marks),
+        metadata=ObjectMeta(
+            name=name,
+            annotations={**marks, ANNOTATION: image} if image else marks,
+            finalizers=(migration.EXTERNAL_FINALIZER,) if policy == "Delete" else (),
+        ),
         spec=PersistentVolumeSpec(
             access_modes=claim.spec.access_modes,
             capacity={"storage": claim.spec.resources.requests.get("storage", "0")},
             claim_ref=rules.claim_reference(claim),
             host_path=HostPathVolumeSource(path=str(folders.path(name)), type="Directory"),
             mount_options=storage_class.mount_options,
-            persistent_volume_reclaim_policy=storage_class.reclaim_policy or "Delete",
+            persistent_volume_reclaim_policy=policy,
             storage_class_name=storage_class.metadata.name,
             volume_mode=claim.spec.volume_mode or "Filesystem",
         ),
     )
 
 
+def is_ours(volume: PersistentVolume) -> bool:
+    return volume.metadata.annotations.get(migration.PROVISIONED_BY) == PROVISIONER
+
+
 def is_to_be_removed(volume: PersistentVolume) -> bool:
     """Return whether the volume, and what is in it, is ours to remove now."""
-    ours = volume.metadata.annotations.get(rules.PROVISIONED_BY) == PROVISIONER
     policy = volume.spec.persistent_volume_reclaim_policy
-    return ours and policy == "Delete" and volume.status.phase in ("Released", "Failed")
+    return is_ours(volume) and policy == "Delete" and volume.status.phase in ("Released", "Failed")
 
 
 class DirectoryProvisionerController(Controller):
@@ -140,7 +151,7 @@ class DirectoryProvisionerController(Controller):
             await self._ensure_classes()
         elif key.namespace:
             claim = self._claims.get(key)
-            if claim is not None and claim.metadata.annotations.get(rules.PROVISIONER) == PROVISIONER:
+            if claim is not None and claim.metadata.annotations.get(migration.PROVISIONER) == PROVISIONER:
                 try:
                     await self._provide(claim)
                 except NotReady:
@@ -149,6 +160,8 @@ class DirectoryProvisionerController(Controller):
             volume = self._volumes.get(key)
             if volume is not None and is_to_be_removed(volume):
                 await self._remove(volume)
+            elif volume is not None and is_ours(volume):
+                await self._set_finalizer(volume)
         return AwaitChange()
 
     async def _ensure_classes(self) -> None:
@@ -174,7 +187,7 @@ class DirectoryProvisionerController(Controller):
         volume = self._volumes.get(Key("", claim.spec.volume_name or volume_name(claim)))
         storage_class = self._classes.get(Key("", class_of(claim)))
         if volume is not None and claim.spec.volume_name:
-            if volume.metadata.annotations.get(rules.PROVISIONED_BY) == PROVISIONER:
+            if is_ours(volume):
                 await self._expansion.expand(claim, volume)
         elif volume is None and not claim.spec.volume_name and storage_class is not None:
             await self._provision(claim, storage_class)
@@ -246,10 +259,19 @@ class DirectoryProvisionerController(Controller):
         except OSError as error:
             self._recorder.event(volume, "Warning", "VolumeFailedDelete", str(error))
             raise
-        if metadata.deletion_timestamp is not None:
-            return
         with unless_gone():
-            await self.client.delete(PersistentVolume, name, uid=metadata.uid or "")
+            if metadata.deletion_timestamp is None:
+                await self.client.delete(PersistentVolume, name, uid=metadata.uid or "")
+            live = await self.client.get(PersistentVolume, name)
+            await release_finalizer(self.client, PersistentVolume, live, migration.EXTERNAL_FINALIZER)
+
+    async def _set_finalizer(self, volume: PersistentVolume) -> None:
+        """Let a volume outlive its folder while its policy says Delete, as external provisioners do."""
+        finalizer = migration.EXTERNAL_FINALIZER
+        if volume.spec.persistent_volume_reclaim_policy != "Delete":
+            await release_finalizer(self.client, PersistentVolume, volume, finalizer)
+        elif volume.metadata.deletion_timestamp is None:
+            await hold_finalizer(self.client, PersistentVolume, volume, finalizer)
 
 
 def _new_class(name: str, annotations: dict[str, str], parameters: dict[str, str]) -> StorageClass:

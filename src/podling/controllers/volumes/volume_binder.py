@@ -7,10 +7,11 @@ free again. A change of either side checks both, so an incomplete binding is fin
 
 A claim without a class for which there is no volume gets the default class as soon as there is one.
 
-A claim whose class says ``WaitForFirstConsumer`` waits for a pod that uses it to be placed on a node, and
-then gets a volume that this node can reach. A claim whose class has a provisioner waits for that program,
-which also deletes its volumes. The binder deletes and wipes nothing: a volume with the policy Delete or
-Recycle and without a provisioner becomes Failed, with a message.
+A claim whose class says ``WaitForFirstConsumer`` waits for the scheduler, which reserves a volume for it or
+requests a new one for the node that it selects. If a pod that uses it is placed on a node without the
+scheduler, it gets a volume that this node can reach. A claim whose class has a provisioner waits for that
+program, which also deletes its volumes. The binder deletes and wipes nothing: a volume with the policy
+Delete or Recycle and without a provisioner becomes Failed, with a message.
 
 Upstream: ``pkg/controller/volume/persistentvolume``.
 """
@@ -26,7 +27,7 @@ from podling import clock
 from podling.api.core_v1 import Node, ObjectReference, PersistentVolume, PersistentVolumeClaim, Pod
 from podling.api.storage_v1 import StorageClass
 from podling.client.base import Key, key_of
-from podling.client.runner import AwaitChange, NotYet
+from podling.client.runner import AwaitChange, NotYet, RequeueAfter
 from podling.controllers.base import Controller, ControllerContext
 from podling.controllers.status_writes import write_status
 from podling.controllers.volumes import volume_rules as rules
@@ -39,16 +40,25 @@ from podling.controllers.volumes.claim_index import (
     index_volumes_by_claim,
 )
 from podling.controllers.volumes.volume_metrics import volume_families
+from podling.controllers.volumes.volume_migration import (
+    BETA_PROVISIONER,
+    PROVISIONER,
+    claim_marks,
+    driver_of,
+    missing_plugin,
+    with_claim_marks,
+    with_volume_marks,
+)
+from podling.controllers.volumes.volume_reclaim_rules import failure_to_reclaim, is_made_for_one
 from podling.machinery.errors import ApiError, unless_gone
 from podling.machinery.histograms import counters
+from podling.machinery.pods import is_terminal
 from podling.machinery.storage_classes import class_of, default_class, has_class
 
 RESYNC_SECONDS = 15.0
 """Upstream looks at every claim and volume again this often (``--pvclaimbinder-sync-period``); here only what
 failed needs it."""
 NO_CLASS = "no persistent volumes available for this claim and no storage class is set"
-NO_DELETER = 'error getting deleter volume plugin for volume "{}": no deletable volume plugin matched'
-NO_RECYCLER = "No recycler plugin found for the volume!"
 EXTERNAL = (
     "Waiting for a volume to be created either by the external provisioner '{}' or manually by the system "
     "administrator. If volume creation is delayed, please verify that the provisioner is running and "
@@ -114,7 +124,7 @@ class VolumeBinderController(Controller):
             if claim is not None and rules.BIND_COMPLETED not in claim.metadata.annotations:
                 self.enqueue(claim)
 
-    async def reconcile(self, key: Key) -> AwaitChange:
+    async def reconcile(self, key: Key) -> RequeueAfter | AwaitChange:
         if key.namespace:
             claim = self._claims.get(key)
             if claim is not None:
@@ -122,7 +132,7 @@ class VolumeBinderController(Controller):
         else:
             volume = self._volumes.get(key)
             if volume is not None:
-                await self._sync_volume(volume)
+                return await self._sync_volume(volume)
         return AwaitChange()
 
     def families(self) -> Iterator[Any]:
@@ -137,16 +147,19 @@ class VolumeBinderController(Controller):
     # Claims
 
     async def _sync_claim(self, claim: PersistentVolumeClaim) -> None:
+        marked = with_claim_marks(claim)
+        if marked is not claim:
+            claim = await self.client.update(marked)
         if rules.BIND_COMPLETED in claim.metadata.annotations:
             await self._keep_bound(claim)
             return
         if claim.spec.volume_name:
             volume = self._volumes.get(Key("", claim.spec.volume_name))
-            if volume is not None and rules.is_misbound(volume, claim):
-                raise NotYet(rules.misbound(volume, claim))
             refusal = rules.refusal(volume, claim) if volume is not None else None
             if refusal is not None:
                 self._recorder.event(claim, "Warning", *refusal)
+            if volume is not None and rules.is_misbound(volume, claim):
+                raise NotYet(rules.misbound(volume, claim))
             if volume is None or refusal is not None:
                 await self._write_claim(claim, rules.with_claim_phase(claim, "Pending"))
                 return
@@ -163,13 +176,14 @@ class VolumeBinderController(Controller):
             return named
         storage_class = self._classes.get(Key("", class_of(claim)))
         delayed = storage_class is not None and storage_class.volume_binding_mode == "WaitForFirstConsumer"
-        node = self._node_of(claim) if delayed else None
-        if delayed and node is None:
+        provisioned = delayed and rules.SELECTED_NODE in claim.metadata.annotations
+        node = self._node_of(claim) if delayed and not provisioned else None
+        if delayed and not provisioned and node is None:
             reason = rules.reason_to_wait(self._pods.by_index(BY_CLAIM, str(key_of(claim))))
             self._recorder.event(claim, "Normal", *reason)
             await self._write_claim(claim, rules.with_claim_phase(claim, "Pending"))
             return None
-        volume = rules.best_match(claim, self._volumes.values(), node)
+        volume = None if provisioned else rules.best_match(claim, self._volumes.values(), node)
         if volume is None and not await self._assign_class(claim):
             claim = await self._ask_provisioner(claim, storage_class)
             await self._write_claim(claim, rules.with_claim_phase(claim, "Pending"))
@@ -201,24 +215,21 @@ class VolumeBinderController(Controller):
             text = f'storageclass.storage.k8s.io "{name}" not found'
             self._recorder.event(claim, "Warning", "ProvisioningFailed", text)
             return claim
-        provisioner = storage_class.provisioner
-        if provisioner == "kubernetes.io/no-provisioner":
-            text = f"no volume plugin matched name: {provisioner}"
-            self._recorder.event(claim, "Warning", "ProvisioningFailed", text)
+        missing = missing_plugin(storage_class.provisioner)
+        if missing:
+            self._recorder.event(claim, "Warning", "ProvisioningFailed", missing)
             return claim
+        provisioner = driver_of(storage_class.provisioner)
         self._recorder.event(claim, "Normal", "ExternalProvisioning", EXTERNAL.format(provisioner))
-        marks = {rules.PROVISIONER: provisioner, rules.BETA_PROVISIONER: provisioner}
-        annotations = {**claim.metadata.annotations, **marks}
-        if annotations == claim.metadata.annotations:
+        if claim.metadata.annotations.get(PROVISIONER) == provisioner:
             return claim
+        marks = {PROVISIONER: provisioner, BETA_PROVISIONER: provisioner}
+        annotations = dict(claim_marks({**claim.metadata.annotations, **marks}))
         metadata = structs.replace(claim.metadata, annotations=annotations)
         return await self.client.update(structs.replace(claim, metadata=metadata))
 
     def _node_of(self, claim: PersistentVolumeClaim) -> Node | None:
-        """Return the node that the scheduler chose, or that of the first placed pod that uses the claim."""
-        selected = self._nodes.get(Key("", claim.metadata.annotations.get(rules.SELECTED_NODE, "")))
-        if selected is not None:
-            return selected
+        """Return the node of the first placed pod that uses the claim: one that no scheduler placed."""
         key = f"{claim.metadata.namespace}/{claim.metadata.name}"
         names = (pod.spec.node_name for pod in self._pods.by_index(BY_CLAIM, key) if pod.spec.node_name)
         return next((node for name in names if (node := self._nodes.get(Key("", name))) is not None), None)
@@ -227,9 +238,7 @@ class VolumeBinderController(Controller):
         reserved = rules.volume_for(volume, claim)
         if reserved is not volume:
             volume = await self.client.update(reserved)
-        shown = rules.with_volume_phase(volume, "Bound", clock.now())
-        if shown is not volume:
-            await write_status(self.client, shown)
+        volume = await self._show(volume, "Bound")
         bound = rules.claim_for(claim, volume)
         if bound is not claim:
             claim = await self.client.update(bound)
@@ -251,20 +260,33 @@ class VolumeBinderController(Controller):
 
     # Volumes
 
-    async def _sync_volume(self, volume: PersistentVolume) -> None:
+    async def _sync_volume(self, volume: PersistentVolume) -> RequeueAfter | AwaitChange:
+        marked = with_volume_marks(volume)
+        if marked is not volume:
+            volume = await self.client.update(marked)
         ref = volume.spec.claim_ref
         if ref is None or not ref.uid:
-            await self._write_volume(volume, rules.with_volume_phase(volume, "Available", clock.now()))
-            return
+            await self._show(volume, "Available")
+            return AwaitChange()
         claim = await self._claim_of(volume, ref)
-        if claim is None:
-            await self._release(volume)
-        elif rules.is_elsewhere(claim, volume):
-            if rules.is_made_for_one(volume):
-                await self._release(volume)
-            else:
-                await self.client.update(rules.unbound(volume))
-        # else the claim's own run, which every change of the volume requests, completes the binding
+        if claim is None or (rules.is_elsewhere(claim, volume) and is_made_for_one(volume)):
+            return await self._release(volume)
+        if rules.is_elsewhere(claim, volume):
+            await self._show(await self.client.update(rules.unbound(volume)), "Available")
+        elif claim.spec.volume_name:
+            await self._show(volume, "Bound")
+        else:
+            self._report_mismatch(volume, claim)
+        # the claim's own run, which every change of the volume requests, completes the binding
+        return AwaitChange()
+
+    def _report_mismatch(self, volume: PersistentVolume, claim: PersistentVolumeClaim) -> None:
+        """Record that a volume and the claim it names cannot be bound, if their modes differ."""
+        mismatch = rules.mode_mismatch(volume, claim)
+        if mismatch is not None:
+            of_volume, of_claim = mismatch
+            self._recorder.event(volume, "Warning", *of_volume)
+            self._recorder.event(claim, "Warning", *of_claim)
 
     async def _claim_of(self, volume: PersistentVolume, ref: ObjectReference) -> PersistentVolumeClaim | None:
         """Return the claim with the UID that the volume names.
@@ -280,22 +302,36 @@ class VolumeBinderController(Controller):
                 claim = await self.client.get(PersistentVolumeClaim, ref.name or "", ref.namespace)
         return claim if claim is not None and claim.metadata.uid == ref.uid else None
 
-    async def _release(self, volume: PersistentVolume) -> None:
-        now = clock.now()
+    async def _release(self, volume: PersistentVolume) -> RequeueAfter | AwaitChange:
+        """Mark the volume as Released, and as Failed if it should be reclaimed and cannot be."""
         if volume.status.phase == "Failed":
-            return
-        released = rules.with_volume_phase(volume, "Released", now)
-        if released is not volume:
-            await self._write_volume(volume, released)
-            return  # seen as released, it comes here again
-        if rules.PROVISIONED_BY in volume.metadata.annotations:
-            return  # who made it disposes of it
-        policy = volume.spec.persistent_volume_reclaim_policy
-        if policy in ("Delete", "Recycle"):
-            text = NO_RECYCLER if policy == "Recycle" else NO_DELETER.format(volume.metadata.name)
-            self._recorder.event(volume, "Warning", f"VolumeFailed{policy}", text)
-            await self._write_volume(volume, rules.with_volume_phase(volume, "Failed", now, text))
+            return AwaitChange()
+        if volume.status.phase != "Released":
+            volume = await self._show(volume, "Released")
+        failure = failure_to_reclaim(volume)
+        if failure is None:
+            return AwaitChange()
+        users = self._users_of_released(volume)
+        if users:
+            text = f"Volume is used by pods: {','.join(users)}"
+            self._recorder.event(volume, "Normal", "VolumeFailedRecycle", text)
+            return RequeueAfter(RESYNC_SECONDS)
+        await self._show(volume, "Failed", failure[1])
+        self._recorder.event(volume, "Warning", *failure)
+        return AwaitChange()
 
-    async def _write_volume(self, volume: PersistentVolume, wanted: PersistentVolume) -> None:
-        if wanted is not volume:
-            await write_status(self.client, wanted)
+    def _users_of_released(self, volume: PersistentVolume) -> list[str]:
+        """Return the pods that still use a volume to be recycled: their claim was deleted by force."""
+        ref = volume.spec.claim_ref
+        if ref is None or volume.spec.persistent_volume_reclaim_policy != "Recycle":
+            return []
+        key = Key(ref.namespace or "", ref.name or "")
+        if self._claims.get(key) is not None:
+            return []  # they use the next claim of the name
+        users = (pod for pod in self._pods.by_index(BY_CLAIM, str(key)) if not is_terminal(pod))
+        return sorted(str(key_of(pod)) for pod in users)
+
+    async def _show(self, volume: PersistentVolume, phase: str, message: str = "") -> PersistentVolume:
+        """Write the phase of a volume, unless it has it; return the volume as it is then."""
+        wanted = rules.with_volume_phase(volume, phase, clock.now(), message)
+        return volume if wanted is volume else await write_status(self.client, wanted)

@@ -20,9 +20,9 @@ from podling.client.base import Client
 from podling.client.events import Regarding
 from podling.controllers.status_writes import write_status
 from podling.controllers.volumes.volume_folders import Folders
-from podling.controllers.volumes.volume_rules import capacity, requested
+from podling.controllers.volumes.volume_rules import capacity, requested, shown_capacity
 from podling.files.disk_images import EXT4
-from podling.machinery.quantity import Quantity, parse, value
+from podling.machinery.quantity import value
 from podling.machinery.volume_images import image_kind
 
 PENDING = "FileSystemResizePending"
@@ -63,7 +63,7 @@ class VolumeExpansion:
     async def expand(self, claim: PersistentVolumeClaim, volume: PersistentVolume) -> None:
         """Take the next step towards the size that the claim requests. Raises ``OSError``, ``ApiError``."""
         size = claim.spec.resources.requests.get("storage", "0")
-        if claim.status.phase != "Bound" or requested(claim) <= _shown(claim):
+        if claim.status.phase != "Bound" or requested(claim) <= shown_capacity(claim):
             return
         on_node = image_kind(volume) == EXT4
         if capacity(volume) < requested(claim):
@@ -97,7 +97,3 @@ class VolumeExpansion:
         text = "Require file system resize of volume on node"
         self._recorder.event(claim, "Normal", "FileSystemResizeRequired", text)
         await write_status(self._client, with_condition(claim, PENDING, ON_NODE, clock.now()))
-
-
-def _shown(claim: PersistentVolumeClaim) -> Quantity:
-    return parse(claim.status.capacity.get("storage", "0"))

@@ -72,9 +72,9 @@ class ClaimProtectionController(Controller):
         if claim is None:
             return AwaitChange()
         if claim.metadata.deletion_timestamp is None:
-            await _hold(self.client, PersistentVolumeClaim, claim, CLAIM_FINALIZER)
+            await hold_finalizer(self.client, PersistentVolumeClaim, claim, CLAIM_FINALIZER)
         elif not await self._in_use(key, claim):
-            await _let_go(self.client, PersistentVolumeClaim, claim, CLAIM_FINALIZER)
+            await release_finalizer(self.client, PersistentVolumeClaim, claim, CLAIM_FINALIZER)
         return AwaitChange()
 
     async def _in_use(self, key: Key, claim: PersistentVolumeClaim) -> bool:
@@ -101,9 +101,9 @@ class VolumeProtectionController(Controller):
         if volume is None:
             return AwaitChange()
         if volume.metadata.deletion_timestamp is None:
-            await _hold(self.client, PersistentVolume, volume, VOLUME_FINALIZER)
+            await hold_finalizer(self.client, PersistentVolume, volume, VOLUME_FINALIZER)
         elif volume.status.phase != "Bound":
-            await _let_go(self.client, PersistentVolume, volume, VOLUME_FINALIZER)
+            await release_finalizer(self.client, PersistentVolume, volume, VOLUME_FINALIZER)
         return AwaitChange()
 
 
@@ -140,9 +140,9 @@ class AttributesClassProtectionController(Controller):
         if found is None:
             return AwaitChange()
         if found.metadata.deletion_timestamp is None:
-            await _hold(self.client, VolumeAttributesClass, found, ATTRIBUTES_FINALIZER)
+            await hold_finalizer(self.client, VolumeAttributesClass, found, ATTRIBUTES_FINALIZER)
         elif not self._in_use(key.name):
-            await _let_go(self.client, VolumeAttributesClass, found, ATTRIBUTES_FINALIZER)
+            await release_finalizer(self.client, VolumeAttributesClass, found, ATTRIBUTES_FINALIZER)
         return AwaitChange()
 
     def _in_use(self, name: str) -> bool:
@@ -154,12 +154,14 @@ def _attributes_class_of(volume: PersistentVolume) -> Iterable[str]:
     return (name,) if name else ()
 
 
-async def _hold(client: Client, kind: type[Any], obj: Any, finalizer: str) -> None:
+async def hold_finalizer(client: Client, kind: type[Any], obj: Any, finalizer: str) -> None:
+    """Give ``obj`` a finalizer, unless it has it."""
     if finalizer not in obj.metadata.finalizers:
         await _set(client, kind, obj, [*obj.metadata.finalizers, finalizer])
 
 
-async def _let_go(client: Client, kind: type[Any], obj: Any, finalizer: str) -> None:
+async def release_finalizer(client: Client, kind: type[Any], obj: Any, finalizer: str) -> None:
+    """Take a finalizer from ``obj``, if it has it."""
     if finalizer in obj.metadata.finalizers:
         await _set(client, kind, obj, [each for each in obj.metadata.finalizers if each != finalizer])
 

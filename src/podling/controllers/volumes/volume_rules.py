@@ -20,15 +20,20 @@ from podling.machinery.storage_classes import class_of
 
 BIND_COMPLETED = "pv.kubernetes.io/bind-completed"
 BOUND_BY_CONTROLLER = "pv.kubernetes.io/bound-by-controller"
-PROVISIONER = "volume.kubernetes.io/storage-provisioner"
-BETA_PROVISIONER = "volume.beta.kubernetes.io/storage-provisioner"
 SELECTED_NODE = "volume.kubernetes.io/selected-node"
-PROVISIONED_BY = "pv.kubernetes.io/provisioned-by"
+PRE_RESIZE_CAPACITY = "volume.alpha.kubernetes.io/pre-resize-capacity"
+"""The size of a volume's file system that waits to be enlarged on the node."""
 YES = "yes"
+MISMATCH = "VolumeMismatch"
 
 
 def requested(claim: PersistentVolumeClaim) -> Quantity:
     return parse(claim.spec.resources.requests.get("storage", "0"))
+
+
+def shown_capacity(claim: PersistentVolumeClaim) -> Quantity:
+    """Return the capacity that the claim's status shows."""
+    return parse(claim.status.capacity.get("storage", "0"))
 
 
 def capacity(volume: PersistentVolume) -> Quantity:
@@ -63,12 +68,6 @@ def reason_to_wait(users: Iterable[Pod]) -> tuple[str, str]:
     return "WaitForPodScheduled", f"waiting for {pods} {','.join(names)} to be scheduled"
 
 
-def is_made_for_one(volume: PersistentVolume) -> bool:
-    """Return whether a provisioner made the volume for one claim, without which it shall not be."""
-    made = PROVISIONED_BY in volume.metadata.annotations
-    return made and volume.spec.persistent_volume_reclaim_policy == "Delete"
-
-
 def satisfies(volume: PersistentVolume, claim: PersistentVolumeClaim, *, of_class: bool = True) -> str:
     """Why the volume cannot serve the claim; empty if it can. ``of_class``: the classes matter."""
     if volume.metadata.deletion_timestamp is not None:
@@ -79,7 +78,7 @@ def satisfies(volume: PersistentVolume, claim: PersistentVolumeClaim, *, of_clas
         return "storageClassName does not match"
     if (volume.spec.volume_attributes_class_name or "") != (claim.spec.volume_attributes_class_name or ""):
         return "volumeAttributesClassName does not match"
-    if (volume.spec.volume_mode or "Filesystem") != (claim.spec.volume_mode or "Filesystem"):
+    if _mode(volume) != _mode(claim):
         return "incompatible volumeMode"
     if not set(claim.spec.access_modes) <= set(volume.spec.access_modes):
         return "incompatible accessMode"
@@ -103,6 +102,29 @@ def misbound(volume: PersistentVolume, claim: PersistentVolumeClaim) -> str:
     )
 
 
+def mode_mismatch(
+    volume: PersistentVolume, claim: PersistentVolumeClaim
+) -> tuple[tuple[str, str], tuple[str, str]] | None:
+    """Return reason and message for a volume and for the claim it names, if their modes differ for ever."""
+    if _mode(volume) == _mode(claim):
+        return None
+    why = "due to incompatible volumeMode."
+    return (
+        (
+            MISMATCH,
+            f'Cannot bind PersistentVolume to requested PersistentVolumeClaim "{claim.metadata.name}" {why}',
+        ),
+        (
+            MISMATCH,
+            f'Cannot bind PersistentVolume "{volume.metadata.name}" to requested PersistentVolumeClaim {why}',
+        ),
+    )
+
+
+def _mode(obj: PersistentVolume | PersistentVolumeClaim) -> str:
+    return obj.spec.volume_mode or "Filesystem"
+
+
 def refusal(volume: PersistentVolume, claim: PersistentVolumeClaim) -> tuple[str, str] | None:
     """Return why the volume that an unbound claim names cannot be bound: reason and message.
 
@@ -114,7 +136,7 @@ def refusal(volume: PersistentVolume, claim: PersistentVolumeClaim) -> tuple[str
         return "FailedBinding", f'volume "{volume.metadata.name}" already bound to a different claim.'
     why = satisfies(volume, claim)
     text = f'Cannot bind to requested volume "{volume.metadata.name}": {why}'
-    return ("VolumeMismatch", text) if why else None
+    return (MISMATCH, text) if why else None
 
 
 def loss(volume: PersistentVolume | None, claim: PersistentVolumeClaim) -> tuple[str, str] | None:
@@ -236,10 +258,6 @@ def with_claim_phase(
 
     The capacity of a bound claim changes when its volume has been enlarged, not with the volume's object.
     """
-    if phase == claim.status.phase == "Bound" and claim.status.capacity and volume is not None:
-        volume = structs.replace(
-            volume, spec=structs.replace(volume.spec, capacity=dict(claim.status.capacity))
-        )
     attributes_class = claim.status.current_volume_attributes_class_name
     if volume is None:
         attributes_class = None
@@ -249,10 +267,23 @@ def with_claim_phase(
         claim.status,
         phase=phase,
         access_modes=volume.spec.access_modes if volume is not None else (),
-        capacity=dict(volume.spec.capacity) if volume is not None else {},
+        capacity=_shown_capacity(claim, phase, volume) if volume is not None else {},
         current_volume_attributes_class_name=attributes_class,
     )
     return claim if status == claim.status else structs.replace(claim, status=status)
+
+
+def _shown_capacity(claim: PersistentVolumeClaim, phase: str, volume: PersistentVolume) -> dict[str, str]:
+    if phase == claim.status.phase == "Bound" and claim.status.capacity:
+        return dict(claim.status.capacity)
+    before = volume.metadata.annotations.get(PRE_RESIZE_CAPACITY)
+    if before is None:
+        return dict(volume.spec.capacity)
+    try:
+        parse(before)
+    except ValueError:
+        return dict(volume.spec.capacity)
+    return {**claim.status.capacity, "storage": before}
 
 
 def with_volume_phase(

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from podling.api.core_v1 import PersistentVolume, PersistentVolumeClaim
-from podling.controllers.volumes.volume_rules import PROVISIONED_BY, PROVISIONER, capacity, requested
+from podling.controllers.volumes.volume_migration import PROVISIONED_BY, PROVISIONER
+from podling.controllers.volumes.volume_rules import capacity, requested
 
 CLAIM = ("", "PersistentVolumeClaim")
 SNAPSHOT = ("snapshot.storage.k8s.io", "VolumeSnapshot")

@@ -140,7 +140,8 @@ def test_pod_of_unknown_node_is_left_out_unless_not_ready_addresses_are_publishe
     held = running_pod("p")
     held = structs.replace(held, spec=structs.replace(held.spec, node_name=node))
     of = service(publish_not_ready_addresses=published)
-    assert len(rules.desired(of, [held], NODES, "IPv4")) == number
+    (endpoints,) = rules.desired(of, [held], NODES, "IPv4").values()
+    assert len(endpoints) == number
     assert len(rules.without_node(of, [held], NODES)) == 1 - number
 
 

@@ -75,10 +75,10 @@ def test_each_subset_and_family_has_a_slice() -> None:
         subset("192.0.2.1", "2001:db8::1", waiting=("192.0.2.2",)),
         subset("192.0.2.3", ports=(ADMIN,)),
     )
-    assert shown(mirrored(of).create) == [
+    assert sorted(shown(mirrored(of).create)) == [
         ("IPv4", [80], [("192.0.2.1", True), ("192.0.2.2", False)]),
-        ("IPv6", [80], [("2001:db8::1", True)]),
         ("IPv4", [81], [("192.0.2.3", True)]),
+        ("IPv6", [80], [("2001:db8::1", True)]),
     ]
 
 

@@ -27,11 +27,12 @@ from podling.api.meta_v1 import LabelSelector, ObjectMeta
 from podling.api.storage_v1 import StorageClass
 from podling.controllers.controller_manager import ControllerManager
 from podling.controllers.volumes.ephemeral_volume import EphemeralVolumeController
-from podling.controllers.volumes.volume_binder import NO_CLASS, NO_DELETER, VolumeBinderController
+from podling.controllers.volumes.volume_binder import NO_CLASS, VolumeBinderController
 from podling.controllers.volumes.volume_protection import (
     ClaimProtectionController,
     VolumeProtectionController,
 )
+from podling.controllers.volumes.volume_reclaim_rules import NO_DELETER
 from podling.controllers.volumes.volume_rules import best_match
 from podling.testing import ControlPlane
 from tests.support.control_loops import add_node, pod, running, told

@@ -33,7 +33,7 @@ from podling.controllers.volumes.volume_protection import (
 from podling.machinery.encoding import codec
 from podling.sim.loop import EPOCH
 from podling.testing import ControlPlane
-from tests.support.control_loops import pod, running
+from tests.support.control_loops import pod, running, set_phase
 from tests.support.storage_objects import VALID
 
 SPEC = PersistentVolumeClaimSpec(
@@ -108,6 +108,35 @@ async def test_claim_stays_until_its_last_pod_on_a_node_is_gone(cluster: Control
         await cluster.client.delete(Pod, name, "default", grace_seconds=0)
     await cluster.advance(seconds=1)
     assert await names(cluster, PersistentVolumeClaim) == []
+
+
+@pytest.mark.parametrize("phase", ["Failed", "Succeeded"])
+async def test_claim_stays_while_a_finished_pod_names_it(cluster: ControlPlane, phase: str) -> None:
+    await cluster.client.create(claim())
+    await cluster.client.create(pod("p", node="n1", volumes=(NAMED, Volume(name="other"))))
+    await set_phase(cluster.client, "p", phase)
+    await cluster.advance(seconds=1)
+    await cluster.client.delete(PersistentVolumeClaim, "data", "default")
+    await cluster.advance(minutes=20)
+    assert await names(cluster, PersistentVolumeClaim) == ["data"]
+    await cluster.client.delete(Pod, "p", "default", grace_seconds=0)
+    await cluster.advance(seconds=1)
+    assert await names(cluster, PersistentVolumeClaim) == []
+
+
+@pytest.mark.parametrize(("again", "stays"), [(True, True), (False, False)])
+async def test_pod_that_takes_the_name_of_another_counts_by_its_own_volumes(
+    cluster: ControlPlane, again: bool, stays: bool
+) -> None:
+    await cluster.client.create(claim())
+    await cluster.client.create(pod("p", node="n1", volumes=(NAMED,)))
+    await cluster.advance(seconds=1)
+    await cluster.client.delete(PersistentVolumeClaim, "data", "default")
+    await cluster.advance(seconds=1)
+    await cluster.client.delete(Pod, "p", "default", grace_seconds=0)
+    await cluster.client.create(pod("p", node="n1", volumes=(NAMED,) if again else ()))
+    await cluster.advance(seconds=1)
+    assert await names(cluster, PersistentVolumeClaim) == (["data"] if stays else [])
 
 
 async def test_claim_of_ephemeral_volume_goes_while_a_finalizer_holds_its_pod(cluster: ControlPlane) -> None:

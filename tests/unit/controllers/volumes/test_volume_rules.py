@@ -10,16 +10,17 @@ from msgspec import structs
 
 from podling import clock
 from podling.api.core_v1 import ObjectReference, PersistentVolume, PersistentVolumeClaim
-from podling.api.meta_v1 import ObjectMeta
+from podling.api.meta_v1 import LabelSelector, ObjectMeta
 from podling.client.base import Client, WatchEvent
 from podling.controllers.volumes import volume_rules as rules
 from podling.controllers.volumes.volume_binder import VolumeBinderController
+from podling.controllers.volumes.volume_migration import PROVISIONED_BY
 from podling.testing import ControlPlane
 from tests.support.control_loops import running
 from tests.support.workloads import claim, volume
 
 BY_CONTROLLER = {rules.BOUND_BY_CONTROLLER: "yes"}
-PROVISIONED = {rules.PROVISIONED_BY: "disks.example.com"}
+PROVISIONED = {PROVISIONED_BY: "disks.example.com"}
 DONE = {rules.BIND_COMPLETED: "yes", **BY_CONTROLLER}
 
 Made = Callable[[PersistentVolumeClaim], PersistentVolume]
@@ -267,3 +268,100 @@ def test_a_reservation_counts_more_than_the_class() -> None:
     named = volume("v", claim_ref=REF, storage_class_name="fast")
     assert rules.reserved(LIVE, [volume("w"), named]) is named
     assert rules.reserved(LIVE, [volume("v", "1Mi", claim_ref=REF)]) is None
+
+
+def _free(name: str, size: str, modes: tuple[str, ...], **more: Any) -> PersistentVolume:
+    held = volume(name, size, access_modes=modes, **more)
+    return structs.replace(held, status=structs.replace(held.status, phase="Available"))
+
+
+RWO, ROX, RWX = "ReadWriteOnce", "ReadOnlyMany", "ReadWriteMany"
+TAKEN = ObjectReference(uid="abc123")
+MARKED = {"should-exist": "true"}
+INDEX = (
+    _free("disk-10", "10G", (RWO, ROX)),
+    _free("disk-20", "20G", (RWO, ROX), claim_ref=TAKEN),
+    _free("nfs-5", "5G", (RWO, ROX, RWX)),
+    _free("disk-1", "1G", (RWO, ROX), claim_ref=TAKEN),
+    _free("nfs-10", "10G", (RWO, ROX, RWX)),
+    _free("disk-5", "5G", (RWO, ROX)),
+    _free("nfs-1", "1G", (RWO, ROX, RWX)),
+    _free("disk-2", "20000G", (RWO,), labels=MARKED),
+    _free("silver-1", "10000G", (RWO,), labels=MARKED, storage_class_name="silver"),
+    _free("silver-2", "100G", (RWO,), storage_class_name="silver"),
+    _free("gold", "50G", (RWO,), storage_class_name="gold"),
+)
+"""The volumes of upstream's ``index_test.go``."""
+
+
+@pytest.mark.parametrize(
+    ("size", "modes", "labels", "storage_class", "found"),
+    [
+        pytest.param("8G", (ROX, RWO), None, None, "disk-10", id="the next larger"),
+        pytest.param("5G", (ROX, RWO, RWX), None, None, "nfs-5", id="all modes"),
+        pytest.param("1G", (ROX, RWO), None, None, "disk-5", id="not one that is taken"),
+        pytest.param("999G", (ROX, RWO), None, None, None, id="none large enough"),
+        pytest.param("999G", (ROX, RWO), {"should-not-exist": "true"}, None, None, id="none with the label"),
+        pytest.param("20000G", (ROX, RWO), MARKED, None, None, id="the label, and too few modes"),
+        pytest.param("20000G", (RWO,), MARKED, None, "disk-2", id="the label"),
+        pytest.param("1G", (RWO,), MARKED, "silver", "silver-1", id="the label and the class"),
+        pytest.param("1G", (RWO,), None, "silver", "silver-2", id="the class"),
+    ],
+)
+def test_choice_among_many_volumes(
+    size: str,
+    modes: tuple[str, ...],
+    labels: dict[str, str] | None,
+    storage_class: str | None,
+    found: str | None,
+) -> None:
+    selector = LabelSelector(match_labels=labels) if labels is not None else None
+    asked = claim(size=size, access_modes=modes, selector=selector, storage_class_name=storage_class)
+    chosen = rules.best_match(asked, INDEX, None)
+    assert (chosen.metadata.name if chosen is not None else None) == found
+
+
+@pytest.mark.parametrize(
+    ("modes", "taken", "found"),
+    [
+        ((RWO,), (), "ebs"),
+        ((RWO, ROX), (), "gce"),
+        ((RWX, RWO, ROX), (), "nfs"),
+        ((RWX,), (), "nfs"),
+        ((RWO,), ("ebs",), "gce"),
+        ((RWO,), ("ebs", "gce"), "nfs"),
+        ((ROX,), ("ebs",), "gce"),
+    ],
+)
+def test_fewest_access_modes_come_first(modes: tuple[str, ...], taken: tuple[str, ...], found: str) -> None:
+    offered = {"gce": (RWO, ROX), "ebs": (RWO,), "nfs": (RWO, ROX, RWX)}
+    held = [
+        _free(name, "10G", of_it, claim_ref=TAKEN if name in taken else None)
+        for name, of_it in offered.items()
+    ]
+    chosen = rules.best_match(claim(size="1G", access_modes=modes), held, None)
+    assert chosen is not None
+    assert chosen.metadata.name == found
+
+
+@pytest.mark.parametrize(
+    ("named", "found"),
+    [
+        pytest.param({}, "pv1", id="the size that fits"),
+        pytest.param(
+            {"pv1": ObjectReference(name="foo", namespace="bar")}, "pv5", id="the one that fits is another's"
+        ),
+        pytest.param({"pv8": REF}, "pv8", id="the largest is reserved for it"),
+        pytest.param({"small": REF}, "pv1", id="a reserved one is too small"),
+        pytest.param({"read-only": REF}, "pv1", id="a reserved one has other modes"),
+    ],
+)
+def test_reserved_volume_is_chosen_if_it_suits(named: dict[str, ObjectReference], found: str) -> None:
+    sizes = {"pv1": "1Gi", "pv5": "5Gi", "pv8": "8Gi", "small": "1Mi", "read-only": "1Gi"}
+    held = [
+        _free(name, size, (ROX,) if name == "read-only" else (RWO,), claim_ref=named.get(name))
+        for name, size in sizes.items()
+    ]
+    chosen = rules.reserved(LIVE, held) or rules.best_match(LIVE, held, None)
+    assert chosen is not None
+    assert chosen.metadata.name == found

@@ -20,7 +20,7 @@ from podling.controllers.volumes.snapshots.kinds import (
     VolumeSnapshotClass,
     VolumeSnapshotContent,
 )
-from podling.controllers.volumes.volume_rules import PROVISIONED_BY
+from podling.controllers.volumes.volume_migration import PROVISIONED_BY
 from podling.machinery.volume_images import ANNOTATION, image_kind
 
 DRIVER = "podling.local/directory"
