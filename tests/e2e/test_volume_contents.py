@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Iterator
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
@@ -230,6 +231,40 @@ def test_pods_wait_for_what_is_missing_and_start_once_it_is_there(pods: RealClus
     finally:
         objects = [*(f"pod/{name}" for name in names), "configmap/late", "secret/late"]
         pods.kubectl("delete", *objects, "--ignore-not-found", "--grace-period=1")
+
+
+def test_missing_source_is_an_event_once_for_each_wait_and_ends_the_wait_when_it_appears(
+    cluster: RealCluster,
+) -> None:
+    """Waits begin with 500 ms and double: the fifth failure is 7.5 s after the first, the sixth 8 s later."""
+    volume = {"name": "late", "configMap": {"name": "counted"}}
+    mounts = [{"name": "late", "mountPath": "/late"}]
+    selector = "--field-selector=involvedObject.name=counted,reason=FailedMount"
+    config_map = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "counted"}}
+
+    def failures() -> Plain:
+        return next(iter(cluster.get("events", selector)["items"]), {"count": 0})
+
+    try:
+        cluster.apply(
+            shell_pod("counted", UNTIL_STOPPED, container={"volumeMounts": mounts}, volumes=[volume])
+        )
+        until(lambda: failures()["count"] >= 5)
+        event = failures()
+        assert event["count"] == 5
+        fifth = datetime.fromisoformat(event["lastTimestamp"])
+        waited = fifth - datetime.fromisoformat(event["firstTimestamp"])
+        assert timedelta(seconds=7) <= waited, "times of events are whole seconds"
+        cluster.apply({**config_map, "data": {"key": "value"}})
+        cluster.wait_ready("counted")
+        (status,) = cluster.get("pod", "counted")["status"]["containerStatuses"]
+        started = datetime.fromisoformat(status["state"]["running"]["startedAt"])
+        assert started < fifth + timedelta(seconds=8)
+        assert failures()["count"] == 5
+    finally:
+        cluster.kubectl(
+            "delete", "pod/counted", "configmap/counted", "--ignore-not-found", "--grace-period=1"
+        )
 
 
 def test_pod_waits_for_a_missing_claim_and_starts_once_it_is_there(pods: RealCluster) -> None:

@@ -22,6 +22,7 @@ from podling.kubelet.deps import KubeletDeps
 from podling.kubelet.kubelet import Kubelet
 from podling.kubelet.node_controllers import NodeControllerFactory
 from podling.kubelet.topology.machine_topology import MachineTopology
+from podling.kubelet.volumes.mounting import unmount
 from podling.machinery.errors import is_not_found
 from podling.node.static_pods import complete_static_pod
 from podling.runtime.sim import Scenario, SimRuntime
@@ -160,6 +161,12 @@ def condition(of: Pod, type_: str) -> str:
     if found is None:
         return "absent"
     return f"{found.status} {found.reason}" if found.reason else found.status
+
+
+def unmount_volumes(root: Path) -> None:
+    """Unmount the volumes in memory that pods of the node below ``root`` have left."""
+    for path in root.glob("pods/*/volumes/*/*"):
+        unmount(path)
 
 
 @asynccontextmanager

@@ -68,8 +68,9 @@ NOT_READY = "\nThe node runs, but {problem}; 'podling status' says more."
 @click.option(
     "--node-ip",
     metavar="IP[,IP]",
-    help="The node's address, or one of each family, the primary one first; '' takes the machine's own.  "
-    "[default: the last one, or the one on the route to the API server]",
+    help="The node's address, or one of each family, the primary one first; '::' prefers the machine's "
+    "IPv6 address; '' takes the machine's own.  [default: the last one, or the one on the route to the API "
+    "server]",
 )
 @click.option(
     "--runtime",

@@ -35,10 +35,11 @@ class ReferenceWatches:
     """The watches of one node.
 
     Args:
-        changed: called with a pod's UID and the use (``VOLUMES`` or ``VARIABLES``) of an object that changed.
+        changed: called with a pod's UID, the use (``VOLUMES`` or ``VARIABLES``) of an object that changed,
+            and that object.
     """
 
-    def __init__(self, client: Client, changed: Callable[[str, str], None]) -> None:
+    def __init__(self, client: Client, changed: Callable[[str, str, Reference], None]) -> None:
         self._client = client
         self._changed = changed
         self._wanted: dict[tuple[str, str], frozenset[Reference]] = {}
@@ -100,8 +101,11 @@ class ReferenceWatches:
 class _Watched:
     """One object: its watch, and the pods that follow it, by UID and use."""
 
-    def __init__(self, client: Client, reference: Reference, changed: Callable[[str, str], None]) -> None:
+    def __init__(
+        self, client: Client, reference: Reference, changed: Callable[[str, str, Reference], None]
+    ) -> None:
         self._changed = changed
+        self._reference = reference
         resource, namespace, name = reference
         self._subject = name
         self._key = Key(namespace, name)
@@ -134,7 +138,7 @@ class _Watched:
         if not self._informer.has_synced:
             self._unseen[name] = None
         elif self._informer.get(self._key) is not None:
-            self._changed(*name)
+            self._changed(*name, self._reference)
 
     async def current(self) -> Any:
         """Return the object; None if it is absent, or unknown because no list was answered in time."""
@@ -151,17 +155,17 @@ class _Watched:
     def _added(self, obj: ConfigMap | Secret) -> None:
         pods, self._unseen = self.pods if self._informer.has_synced else self._unseen, {}
         for name in tuple(pods):
-            self._changed(*name)
+            self._changed(*name, self._reference)
         self._keep_immutable(obj)
 
     def _updated(self, obj: ConfigMap | Secret) -> None:
         for name in tuple(self.pods):
-            self._changed(*name)
+            self._changed(*name, self._reference)
         self._keep_immutable(obj)
 
     def _removed(self, obj: ConfigMap | Secret) -> None:
         for name in tuple(self.pods):
-            self._changed(*name)
+            self._changed(*name, self._reference)
 
     def _keep_immutable(self, obj: ConfigMap | Secret) -> None:
         if obj.immutable:

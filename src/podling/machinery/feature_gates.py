@@ -32,6 +32,7 @@ SWITCHES = frozenset(
         "GracefulNodeShutdownBasedOnPodPriority",
         "KubeletCrashLoopBackOffMax",
         "MemoryQoS",
+        "PodReadyToStartContainersCondition",
     }
 )
 """The gates that switch something in Podling."""

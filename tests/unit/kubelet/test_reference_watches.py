@@ -29,7 +29,12 @@ class Followed:
     def __init__(self, cluster: ControlPlane) -> None:
         self.client = cluster.client
         self.changes: list[tuple[str, str]] = []
-        self.watches = ReferenceWatches(self.client, lambda uid, use: self.changes.append((uid, use)))
+        self.changed: set[Reference] = set()
+        self.watches = ReferenceWatches(self.client, self._note)
+
+    def _note(self, uid: str, use: str, reference: Reference) -> None:
+        self.changes.append((uid, use))
+        self.changed.add(reference)
 
     async def value(self) -> str:
         return (await self.watches.get(ConfigMap, "one", "default")).data["key"]
@@ -54,6 +59,7 @@ async def test_followers_are_woken_by_changes_and_read_them(followed: Followed) 
     changed = ConfigMap(metadata=created.metadata, data={"key": "2"})
     await followed.client.update(changed)
     assert sorted(await followed.changes_within(0.1)) == [("pod-a", VOLUMES), ("pod-b", VOLUMES)]
+    assert followed.changed == {ONE}
     assert await followed.value() == "2"
     await followed.client.delete(ConfigMap, "one", "default")
     assert sorted(await followed.changes_within(0.1)) == [("pod-a", VOLUMES), ("pod-b", VOLUMES)]
@@ -138,7 +144,7 @@ async def test_readers_do_not_wait_long_for_a_watch(cluster: ControlPlane) -> No
     await cluster.client.create(config_map("1"))
     slow, changes = SlowLists(cluster), []
     slow.seconds = 30
-    watches = ReferenceWatches(slow, lambda uid, use: changes.append(uid))  # type: ignore[arg-type]
+    watches = ReferenceWatches(slow, lambda uid, use, changed: changes.append(uid))  # type: ignore[arg-type]
     watches.follow("pod-a", VOLUMES, [ONE])
     began = clock.monotonic()
     assert (await watches.get(ConfigMap, "one", "default")).data == {"key": "1"}

@@ -81,8 +81,14 @@ def test_malformed_option_is_refused_as_kubernetes_does(text: str, error: str) -
             ],
         ),
         (
-            {"PodReadyToStartContainersCondition": False},
-            ["cannot set feature gate PodReadyToStartContainersCondition to false: Podling always has it"],
+            {"ImageVolume": False},
+            ["cannot set feature gate ImageVolume to false: Podling always has it"],
+        ),
+        ({"PodReadyToStartContainersCondition": False}, []),
+        ({"PodReadyToStartContainersCondition": True, "PodHasNetworkCondition": True}, []),
+        (
+            {"PodHasNetworkCondition": False},
+            ["cannot set feature gate PodHasNetworkCondition to false, feature is locked to true"],
         ),
         (
             {"HPAScaleToZero": True},

@@ -82,8 +82,9 @@ def network_options(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option(
             "--node-ip",
             metavar="IP[,IP]",
-            help="The address of the nodes of this machine, or one of each family, the primary one first; '' "
-            "takes the machine's own.  [default: the last one, or the machine's own]",
+            help="The address of the nodes of this machine, or one of each family, the primary one first; "
+            "'::' prefers the machine's IPv6 address; '' takes the machine's own.  [default: the last one, "
+            "or the machine's own]",
         ),
     ):
         command = option(command)

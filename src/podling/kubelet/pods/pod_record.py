@@ -29,13 +29,14 @@ from podling.kubelet.pods.resize import (
     retry_order,
 )
 from podling.kubelet.pods.resizer import Resize
-from podling.kubelet.status.conditions import POD_RESIZE_PENDING
+from podling.kubelet.status.conditions import POD_RESIZE_PENDING, READY_TO_START_GATE
 from podling.kubelet.status.container_statuses import ContainerFacts
 from podling.kubelet.status.status import PodFacts, Verdict, pod_status
 from podling.kubelet.status.status_merge import terminated_status
 from podling.kubelet.status.worker_memory import PodMemory
 from podling.kubelet.swap import NodeMemory
 from podling.machinery.conditions import find
+from podling.machinery.feature_gates import is_enabled
 from podling.machinery.pods import qos_class
 from podling.runtime.base import ContainerState
 
@@ -96,6 +97,7 @@ class PodRecord:
             verdict=self.verdict,
             resize=self.resize.conditions(),
             pending_images=tuple(sorted(memory.pending_images.intersection(memory.waiting))),
+            shows_ready_to_start=is_enabled(READY_TO_START_GATE, services.deps.config.feature_gates),
         )
         probes = services.prober.view(self.uid)
         status = pod_status(pod, self.observed, probes, self.status, facts, clock.now())

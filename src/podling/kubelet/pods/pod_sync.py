@@ -27,14 +27,7 @@ from podling.kubelet.containers.init_actions import Kill
 from podling.kubelet.containers.runtime_class import runtime_handler
 from podling.kubelet.containers.sandbox_spec import HostnameTooLong, sandbox_spec
 from podling.kubelet.containers.termination import Order
-from podling.kubelet.failures import (
-    StaleVolume,
-    StartFailure,
-    VolumeFailure,
-    WaitingVolume,
-    os_text,
-    rpc_text,
-)
+from podling.kubelet.failures import StaleVolume, StartFailure, VolumeFailure, os_text, rpc_text
 from podling.kubelet.observation import PodObservation
 from podling.kubelet.pod_spec import container_type, ephemeral_target, field_path, pod_text
 from podling.kubelet.pods.actions import Held, PodPlan, replacements, replaces_definition
@@ -46,7 +39,6 @@ from podling.kubelet.status.slow_calls import SlowCalls
 from podling.kubelet.status.worker_memory import PodMemory
 from podling.kubelet.volumes.base import VolumeFacts
 from podling.kubelet.volumes.sub_paths import CONFIG_ERROR
-from podling.kubelet.volumes.volume_manager import retry_seconds
 from podling.machinery.durations import go_duration
 from podling.machinery.pod_references import named_by_variables
 from podling.machinery.pods import is_sidecar
@@ -59,8 +51,6 @@ T = TypeVar("T")
 ImageTasks = Mapping[str, asyncio.Task[Image]]
 
 ERROR_BACKOFF_SECONDS = 10.0
-CLAIM_SECONDS = 1.0
-"""The longest wait before a pod's claims are read again: a kubelet may not watch them."""
 
 
 def error_retry(now: datetime) -> datetime:
@@ -164,7 +154,7 @@ class PodSync:
     async def _start(self, plan: PodPlan, current: Pass) -> bool:
         """Return whether the pod had all that its containers share, so that each of them was tried."""
         pod, memory, replaced = current.pod, current.memory, replacements(plan)
-        if memory.volume_failures and not await self.set_up_volumes(current):
+        if memory.volumes_failed and not await self.set_up_volumes(current):
             return False  # the images were looked up and reported when the volumes were first tried
         ensure = self._services.images.ensure
         tasks: list[asyncio.Task[Any]] = []
@@ -250,24 +240,19 @@ class PodSync:
 
     async def set_up_volumes(self, current: Pass, *, refresh: bool = False) -> bool:
         """Return whether all volumes are set up; after a failure schedule the next try."""
-        node, memory = self._services.node(), current.memory
+        node, memory, volumes = self._services.node(), current.memory, self._services.volumes
         facts = VolumeFacts(node.host_ips, node.allocatable)
         try:
-            await self._services.volumes.set_up(current.pod, facts, refresh=refresh)
+            await volumes.set_up(current.pod, facts, refresh=refresh)
         except StaleVolume:
-            memory.volume_failures += 1
-            memory.volumes_ready = True
-            return True
-        except VolumeFailure as failure:
-            memory.volume_failures += 1
-            wait = retry_seconds(memory.volume_failures)
-            if isinstance(failure, WaitingVolume):
-                wait = min(wait, CLAIM_SECONDS)
-            memory.retry(clock.steady_now() + timedelta(seconds=wait))
-            memory.volumes_ready = False
+            pass  # the refresh is repeated
+        except VolumeFailure:
+            memory.volumes_failed, memory.volumes_ready = True, False
+            retry_at = volumes.retry_at(current.pod.metadata.uid or "")
+            if retry_at is not None:
+                memory.retry(retry_at)
             return False
-        memory.volume_failures = 0
-        memory.volumes_ready = True
+        memory.volumes_failed, memory.volumes_ready = False, True
         return True
 
     async def _create_sandbox(self, plan: PodPlan, current: Pass) -> Sandbox | None:

@@ -32,6 +32,7 @@ from podling.kubelet.pods.worker import PodWorker
 from podling.kubelet.pods.worker_state import Syncing
 from podling.kubelet.shutdown.shutdown_plan import REJECTED
 from podling.kubelet.status.status import Verdict
+from podling.machinery.pod_references import Reference
 from podling.machinery.pods import (
     MIRROR_ANNOTATION,
     SOURCE_ANNOTATION,
@@ -149,11 +150,11 @@ class PodWorkers(Mapping[str, PodWorker]):
         if worker is not None:
             worker.removed()
 
-    def reference_changed(self, uid: str, use: str) -> None:
+    def reference_changed(self, uid: str, use: str, reference: Reference) -> None:
         """Make a pass over the pod: a ConfigMap or Secret that it uses has come, changed or gone."""
         worker = self._workers.get(uid)
         if worker is not None:
-            worker.reference_changed(use)
+            worker.reference_changed(use, reference)
 
     def _match_mirror(self, key: Key) -> None:
         """Let the mirror pod of this name receive the status of the static pod that it mirrors.

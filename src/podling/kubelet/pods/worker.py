@@ -46,8 +46,9 @@ from podling.kubelet.pods.worker_state import (
 from podling.kubelet.reference_watches import VOLUMES
 from podling.kubelet.status.phase import TERMINAL_PHASES
 from podling.kubelet.status.status import Verdict, rejected_status
-from podling.kubelet.volumes.volume_manager import retry_seconds, shows_metadata
+from podling.kubelet.volumes.volume_manager import shows_metadata
 from podling.machinery.errors import ApiError
+from podling.machinery.pod_references import Reference
 from podling.machinery.pods import is_terminal
 from podling.runtime.failures import RuntimeFailure
 
@@ -137,10 +138,11 @@ class PodWorker:
         """Make another pass: something may have changed."""
         self._wake.set()
 
-    def reference_changed(self, use: str) -> None:
+    def reference_changed(self, use: str, reference: Reference) -> None:
         """Make another pass, which compares the volumes with their sources if they use what changed."""
         if use == VOLUMES:
             self._sources_changed = True
+            self._services.volumes.note_change(self.record.pod, reference)
         self._wake.set()
 
     def report_probe(self) -> None:
@@ -290,16 +292,14 @@ class PodWorker:
         self._plan_refresh()
 
     def _plan_refresh(self) -> None:
-        """Schedule the next refresh of volumes: after the sync period, or sooner after a failure."""
+        """Schedule the next refresh of volumes: after the sync period, or when a failed one is due again."""
         frequency, now = self._services.deps.config.sync_frequency, clock.steady_now()
-        seconds = ids.uniform(frequency, 1.5 * frequency)
-        failures = self.record.memory.volume_failures
+        wanted = self._services.volumes.refresh_at(self.uid, now, ids.uniform(frequency, 1.5 * frequency))
+        if wanted is not None:
+            wanted = max(wanted, now + timedelta(seconds=frequency))
+        repeated = self._services.volumes.retry_at(self.uid)
         self._has_refreshed = True
-        if failures:
-            self._refresh_at = now + timedelta(seconds=min(seconds, retry_seconds(failures)))
-        else:
-            wanted = self._services.volumes.refresh_at(self.uid, now, seconds)
-            self._refresh_at = None if wanted is None else max(wanted, now + timedelta(seconds=frequency))
+        self._refresh_at = min((at for at in (wanted, repeated) if at is not None), default=None)
 
     async def _carry_out(self, plan: PodPlan, current: Pass) -> None:
         """Apply the plan, and report the result."""

@@ -42,6 +42,8 @@ KUBELET_OWNED = frozenset(
     }
 )
 """``DisruptionTarget`` is not among them: other components set it as well."""
+READY_TO_START_GATE = "PodReadyToStartContainersCondition"
+"""The gate without which the kubelet does not own ``PodReadyToStartContainers``, and keeps what is there."""
 
 Statuses = Mapping[str, ContainerStatus]
 

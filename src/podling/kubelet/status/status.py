@@ -60,6 +60,8 @@ class PodFacts(Struct, frozen=True):
     """The conditions of a resize in progress."""
     pending_images: tuple[str, ...] = ()
     """The containers that run on with an old image; ``containers.waiting`` has the reasons."""
+    shows_ready_to_start: bool = True
+    """The condition ``PodReadyToStartContainers`` is reported (``READY_TO_START_GATE``)."""
 
 
 def pod_status(
@@ -159,7 +161,7 @@ def _conditions(
     sandbox_ready = bool(observed.ready_sandboxes) and facts.volumes_ready and not facts.terminal
     restarting = facts.containers.restarting_all
     made = [
-        rules.ready_to_start_condition(sandbox_ready),
+        *([rules.ready_to_start_condition(sandbox_ready)] if facts.shows_ready_to_start else ()),
         rules.initialized_condition(pod.spec, statuses, phase, before=restarting),
         rules.ready_condition(pod.spec, foreign, all_ready),
         all_ready,

@@ -110,7 +110,10 @@ def _merge_conditions(
 ) -> tuple[PodCondition, ...]:
     own = [found for found in decided if found.type in rules.KUBELET_OWNED]
     disruption = find(decided, rules.DISRUPTION_TARGET)
-    foreign = [found for found in api if found.type not in rules.KUBELET_OWNED]
+    owned = rules.KUBELET_OWNED
+    if find(own, rules.POD_READY_TO_START_CONTAINERS) is None:
+        owned -= {rules.POD_READY_TO_START_CONTAINERS}  # the gate is off
+    foreign = [found for found in api if found.type not in owned]
     if disruption is not None and disruption.status == "True" and with_disruption:
         held = find(foreign, rules.DISRUPTION_TARGET)
         if held is None or held.status != "True":

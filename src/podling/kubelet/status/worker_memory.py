@@ -34,7 +34,8 @@ class PodMemory:
     restarting_all: bool = False
     """True while a restart rule restarts all containers."""
     volumes_ready: bool = False
-    volume_failures: int = 0
+    volumes_failed: bool = False
+    """True if a volume was missing when the volumes were last set up."""
     retry_at: datetime | None = None
     """The time of the next try after a failure, on the steady clock."""
 

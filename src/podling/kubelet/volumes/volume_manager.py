@@ -2,8 +2,8 @@
 
 Only volumes that some container mounts are set up. Images are not handled here: the code that starts a
 container passes the ones it mounts. A volume that cannot be set up (yet) is reported in a ``FailedMount``
-event and retried, after 500 ms at first, then at doubling intervals up to about two minutes. The pod waits
-meanwhile (``pkg/volume/util/operationexecutor``, ``nestedpendingoperations``).
+event and tried again after a back-off of its own (``mount_backoff``), however often the pod is synced. The
+pod waits meanwhile (``pkg/volume/util/operationexecutor``).
 """
 
 from __future__ import annotations
@@ -33,20 +33,21 @@ from podling.kubelet.volumes.drivers import csi_failure, no_plugin
 from podling.kubelet.volumes.empty_dir import EmptyDir
 from podling.kubelet.volumes.files import ConfigMapVolume, DownwardAPIVolume, SecretVolume
 from podling.kubelet.volumes.host_path import HostPath, make_missing_directory
+from podling.kubelet.volumes.mount_backoff import MAX_SECONDS, MountBackoffs
 from podling.kubelet.volumes.mounting import unmount
 from podling.kubelet.volumes.mounts import container_devices, container_mounts
 from podling.kubelet.volumes.nfs import NfsVolume
 from podling.kubelet.volumes.projected import ProjectedVolume
 from podling.kubelet.volumes.sub_paths import sub_path
 from podling.kubelet.volumes.tokens import Tokens
-from podling.machinery.pod_references import named_by_volumes
+from podling.machinery.pod_references import Reference, named_by_volumes
 from podling.runtime.base import Mount, VolumeDevice
 from podling.runtime.image_service import Image
 
 logger = logging.getLogger(__name__)
 
-RETRY_SECONDS_INITIAL = 0.5
-RETRY_SECONDS_MAX = 122.0
+CLAIM_SECONDS = 1.0
+"""The longest wait before a claim is read again: a kubelet may not watch claims."""
 
 
 def shows_metadata(spec: PodSpec) -> bool:
@@ -56,11 +57,6 @@ def shows_metadata(spec: PodSpec) -> bool:
         or (volume.projected is not None and any(each.downward_api for each in volume.projected.sources))
         for volume in spec.volumes
     )
-
-
-def retry_seconds(failures: int) -> float:
-    """Return the wait after so many failures in a row."""
-    return min(RETRY_SECONDS_INITIAL * 2.0 ** min(failures - 1, 20), RETRY_SECONDS_MAX)
 
 
 def mounted_volumes(pod: Pod) -> frozenset[str]:
@@ -102,16 +98,20 @@ class VolumeManager:
         self._follows = deps.config.write_files or reporting_runtime(deps) is not None
         """True if sources are watched as long as the pod lives, false if only missing ones are."""
         self._mounted: dict[str, dict[str, Mounted]] = {}
+        self._backoffs: dict[str, MountBackoffs] = {}
+        """By pod."""
         self._reported: dict[tuple[str, str], tuple[str, float]] = {}
         """By pod and volume: the last event about a claim that the pod waits for, with its time."""
 
     async def set_up(self, pod: Pod, facts: VolumeFacts, *, refresh: bool = False) -> None:
         """Set up every mounted volume that is missing; ``refresh`` compares all with their sources.
 
-        Raises the first ``VolumeFailure``, ``StaleVolume`` if no volume is missing. Each failure is an event.
+        A volume in its back-off is not tried. Raises the failure of the first volume that has one,
+        ``StaleVolume`` if none is missing; ``retry_at`` says when to try again.
         """
         uid = pod.metadata.uid or ""
         held = self._mounted.setdefault(uid, {})
+        backoffs = self._backoffs.setdefault(uid, MountBackoffs())
         names = mounted_volumes(pod)
         if self._follows:
             self._watches.follow(uid, VOLUMES, named_by_volumes(pod, names))
@@ -120,20 +120,18 @@ class VolumeManager:
             for volume in pod.spec.volumes
             if volume.name in names
             and volume.image is None
-            and (volume.name not in held or (refresh and self._changes(volume)))
+            and (
+                volume.name not in held
+                or backoffs.get(volume.name) is not None
+                or (refresh and self._changes(volume))
+            )
         ]
         if not todo:
             return
         outcomes = await asyncio.gather(
-            *(self._set_up_one(pod, volume, facts) for volume in todo), return_exceptions=True
+            *(self._try(pod, volume, facts) for volume in todo), return_exceptions=True
         )
-        failures: list[BaseException] = []
-        for volume, outcome in zip(todo, outcomes, strict=True):
-            if isinstance(outcome, Mounted):
-                held[volume.name] = outcome
-            elif isinstance(outcome, BaseException):
-                failures.append(outcome)
-                self._report_failure(pod, volume, outcome)
+        failures = [failure for failure in outcomes if failure is not None]
         if not self._follows:  # nothing to keep up to date, only to wait for
             missing = named_by_volumes(pod, names) if failures else ()
             self._watches.follow(uid, VOLUMES, missing, late=True)
@@ -141,22 +139,56 @@ class VolumeManager:
             return
         if all(volume.name in held for volume in todo):
             raise StaleVolume("", str(failures[0])) from failures[0]
-        # A failure that is tried again with a back-off comes before one that only waits for a claim.
-        failures.sort(key=lambda failure: isinstance(failure, WaitingVolume))
         raise failures[0]
 
-    def _report_failure(self, pod: Pod, volume: Volume, outcome: BaseException) -> None:
-        if isinstance(outcome, WaitingVolume):
-            self._report_waiting(pod, outcome)
-        elif isinstance(outcome, VolumeFailure):
-            text = f'MountVolume.SetUp failed for volume "{volume.name}" : {outcome.message}'
+    async def _try(self, pod: Pod, volume: Volume, facts: VolumeFacts) -> Exception | None:
+        """Set up one volume unless it is in its back-off; return its failure, or None."""
+        uid, name = pod.metadata.uid or "", volume.name
+        backoffs = self._backoffs[uid]
+        last = backoffs.get(name)
+        if last is not None and backoffs.is_held_back(name, clock.steady_now()):
+            return VolumeFailure(name, last.message)
+        backoffs.note_try(name)
+        try:
+            mounted = await self._set_up_one(pod, volume, facts)
+        except Exception as failure:
+            self._note_failure(pod, volume, failure)
+            return failure
+        backoffs.note_success(name)
+        self._mounted[uid][name] = mounted
+        return None
+
+    def _note_failure(self, pod: Pod, volume: Volume, failure: Exception) -> None:
+        """Begin the volume's back-off, and report the failure."""
+        backoffs, now = self._backoffs[pod.metadata.uid or ""], clock.steady_now()
+        if isinstance(failure, WaitingVolume):
+            backoffs.note_failure(volume.name, now, failure.message, CLAIM_SECONDS)
+            self._report_waiting(pod, failure)
+            return
+        counts = backoffs.note_failure(volume.name, now, str(failure))
+        if counts and isinstance(failure, VolumeFailure):
+            text = f'MountVolume.SetUp failed for volume "{volume.name}" : {failure.message}'
             self._deps.recorder.event(pod, "Warning", "FailedMount", text)
+
+    def retry_at(self, uid: str) -> datetime | None:
+        """Return when the first of the pod's failing volumes may be tried again, on the steady clock."""
+        backoffs = self._backoffs.get(uid)
+        return backoffs.retry_at() if backoffs is not None else None
+
+    def note_change(self, pod: Pod, reference: Reference) -> None:
+        """Let the pod's volumes that hold this object be tried at once: it has come, changed or gone."""
+        backoffs = self._backoffs.get(pod.metadata.uid or "")
+        if backoffs is None:
+            return
+        for volume in pod.spec.volumes:
+            if reference in named_by_volumes(pod, {volume.name}):
+                backoffs.note_change(volume.name)
 
     def _report_waiting(self, pod: Pod, failure: WaitingVolume) -> None:
         """Report what the pod waits for when that begins or changes, and every two minutes."""
         key, now = (pod.metadata.uid or "", failure.volume), clock.monotonic()
         text, told_at = self._reported.get(key, ("", now))
-        if text == failure.message and now - told_at < RETRY_SECONDS_MAX:
+        if text == failure.message and now - told_at < MAX_SECONDS:
             return
         self._reported[key] = failure.message, now
         name = failure.volume
@@ -230,6 +262,7 @@ class VolumeManager:
     async def tear_down(self, uid: str) -> None:
         """Tear down the pod's volumes and remove its directory. Raises ``OSError``."""
         self._mounted.pop(uid, None)
+        self._backoffs.pop(uid, None)
         self._watches.forget(uid)
         self._tokens.forget(uid)
         self._claims.forget(uid)

@@ -51,6 +51,22 @@ async def test_a_resize_beyond_the_node_is_refused_at_once(full_cluster: Control
     assert caught.value.status.details.causes == (StatusCause(reason="NodeCapacity"),)
 
 
+async def test_resize_to_all_that_the_node_can_allocate_is_accepted(full_cluster: ControlPlane) -> None:
+    await bound(full_cluster)
+    wanted = resized(cpu="4", memory="4Gi")
+    found = await full_cluster.client.patch(Pod, "web", wanted, "default", subresource="resize")
+    assert found.spec.containers[0].resources.requests == {"cpu": "4", "memory": "4Gi"}
+
+
+async def test_resize_that_changes_nothing_is_accepted_beyond_the_node(full_cluster: ControlPlane) -> None:
+    await bound(full_cluster)
+    smaller = {"status": {"allocatable": {"cpu": "500m"}}}
+    await full_cluster.client.patch(Node, "n1", smaller, subresource="status")
+    await full_cluster.client.patch(Pod, "web", resized(cpu="1"), "default", subresource="resize")
+    with pytest.raises(ApiError, match="cpu, requested: 2000, allocatable: 500"):
+        await full_cluster.client.patch(Pod, "web", resized(cpu="2"), "default", subresource="resize")
+
+
 async def test_resize_refusal_lists_every_exceeded_resource(full_cluster: ControlPlane) -> None:
     await bound(full_cluster)
     with pytest.raises(ApiError) as caught:

@@ -13,7 +13,7 @@ from podling.kubelet.observation import PodObservation
 from podling.kubelet.status.container_statuses import ContainerFacts
 from podling.kubelet.status.probe_view import NO_PROBES
 from podling.kubelet.status.status import PodFacts, pod_status
-from podling.runtime.base import Container
+from podling.runtime.base import Container, Sandbox
 from podling.runtime.base import ContainerState as RuntimeState
 
 
@@ -37,3 +37,19 @@ def test_reason_and_message_stay_while_the_phase_stays(phase: str, reason: str) 
     observed = PodObservation("u", containers=(app,))
     found = pod_status(subject, observed, NO_PROBES, before, PodFacts(ContainerFacts("sim")), made)
     assert (found.phase, found.reason, found.message) == ("Running", reason, "in words" if reason else "")
+
+
+@pytest.mark.parametrize("gate", [True, False])
+@pytest.mark.parametrize("volumes_ready", [True, False])
+def test_ready_to_start_is_reported_with_its_gate_only(gate: bool, volumes_ready: bool) -> None:
+    made = datetime(2026, 1, 1, tzinfo=UTC)
+    sandbox = Sandbox(
+        id="s", pod_uid="u", pod_name="web", pod_namespace="", attempt=0, ready=True, created_at=made
+    )
+    observed = PodObservation("u", sandboxes=(sandbox,))
+    facts = PodFacts(ContainerFacts("sim"), volumes_ready=volumes_ready, shows_ready_to_start=gate)
+    found = pod_status(pod({}), observed, NO_PROBES, status(), facts, made)
+    shown = [held.status for held in found.conditions if held.type == "PodReadyToStartContainers"]
+    assert shown == ([str(volumes_ready)] if gate else [])
+    others = {held.type for held in found.conditions} - {"PodReadyToStartContainers"}
+    assert others == {"Initialized", "Ready", "ContainersReady", "PodScheduled"}

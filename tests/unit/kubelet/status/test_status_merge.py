@@ -165,3 +165,13 @@ def shown(state: RuntimeState, attempt: int, before: dict[str, Any]) -> Containe
         ContainerFacts("sim"),
     )
     return result
+
+
+def test_ready_to_start_that_was_not_decided_stays_as_it_is() -> None:
+    """Without its feature gate the condition is not the kubelet's, so an older kubelet's stays."""
+    held = pod({"conditions": [condition("PodReadyToStartContainers", "True"), condition("Ready", "True")]})
+    sent = merge_status(held, status(conditions=[condition("Ready", "False")]), may_run=True)
+    assert conditions(sent) == ["PodReadyToStartContainers=True", "Ready=False"]
+    decided = [condition("PodReadyToStartContainers", "False"), condition("Ready", "False")]
+    sent = merge_status(held, status(conditions=decided), may_run=True)
+    assert conditions(sent) == ["PodReadyToStartContainers=False", "Ready=False"]

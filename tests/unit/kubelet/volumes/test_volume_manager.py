@@ -14,11 +14,9 @@ from msgspec import structs
 from podling.api.core_v1 import ConfigMap, Pod, Secret
 from podling.api.meta_v1 import ObjectMeta
 from podling.kubelet.config import KubeletConfig
-from podling.kubelet.volumes.mounting import unmount
-from podling.kubelet.volumes.volume_manager import retry_seconds
 from podling.runtime.sim import Scenario
 from podling.testing import ControlPlane
-from tests.support.kubelet_node import SimNode, pod, sim_node
+from tests.support.kubelet_node import SimNode, pod, sim_node, unmount_volumes
 
 
 @pytest.fixture
@@ -28,12 +26,7 @@ async def node(cluster: ControlPlane, tmp_path: Path) -> AsyncIterator[SimNode]:
     )
     async with sim_node(cluster, tmp_path, Scenario(), config) as found:
         yield found
-    unmount_all(tmp_path)
-
-
-def unmount_all(root: Path) -> None:
-    for path in root.glob("pods/*/volumes/*/*"):
-        unmount(path)
+    unmount_volumes(tmp_path)
 
 
 async def config_map(node: SimNode, name: str = "settings", **data: str) -> ConfigMap:
@@ -386,7 +379,3 @@ async def test_missing_references_of_variables_are_events(node: SimNode) -> None
     await node.client.update(structs.replace(created, data={"key": "x"}))
     await node.pass_time(0.5)
     assert (await node.get()).status.phase == "Running"
-
-
-def test_failed_volumes_are_retried_at_growing_intervals() -> None:
-    assert [retry_seconds(n) for n in (1, 2, 3, 9, 50)] == [0.5, 1, 2, 122, 122]

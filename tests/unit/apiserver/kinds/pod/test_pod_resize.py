@@ -26,6 +26,11 @@ RESTARTED_INIT = (
     "initContainers: [{{name: first, image: x, resources: {{requests: {{{}}}}}, "
     "resizePolicy: [{{resourceName: cpu, restartPolicy: RestartContainer}}]}}]}}"
 )
+RESTARTED_SIDECAR = RESTARTED_INIT.replace("name: first,", "name: first, restartPolicy: Always,")
+LIMITED = (
+    "spec: {{containers: [{{name: main, image: x, "
+    "resources: {{requests: {{cpu: 1, memory: 1Mi}}, limits: {{{}}}}}}}]}}"
+)
 SHARED = (
     "spec: {{resources: {{requests: {{{}}}}}, "
     "containers: [{{name: main, image: x, resources: {{requests: {{cpu: 1}}}}}}]}}"
@@ -63,6 +68,25 @@ RESIZES: list[tuple[str, str, list[Cause]]] = [
         [forbidden("spec.containers[0].name", "containers may not be renamed or reordered on resize")],
     ),
     (
+        SMALL,
+        "spec: {containers: [{name: main, image: x, resources: {requests: {cpu: 1}}}, {name: b, image: x}]}",
+        [forbidden("spec.containers", "containers may not be added or removed on resize")],
+    ),
+    (
+        INIT.format("cpu: 1"),
+        "spec: {initContainers: []}",
+        [
+            invalid("spec", '"Burstable"', "Pod QOS Class may not change as a result of resizing"),
+            forbidden("spec.initContainers", "initContainers may not be added or removed on resize"),
+        ],
+    ),
+    (LIMITED.format("cpu: 2"), LIMITED.format("cpu: 2, memory: 1Gi"), []),
+    (
+        LIMITED.format("cpu: 2, memory: 1Gi"),
+        LIMITED.format("cpu: 2"),
+        [forbidden("spec.containers[0].resources.limits", "resource limits cannot be removed")],
+    ),
+    (
         "spec: {containers: [{name: main, image: x, resources: "
         "{requests: {cpu: 1, ephemeral-storage: 1Gi}}}]}",
         "spec: {containers: [{name: main, image: x, resources: {requests: {cpu: 1}}}]}",
@@ -76,7 +100,19 @@ RESIZES: list[tuple[str, str, list[Cause]]] = [
         "spec: {containers: [{name: main, image: x, resources: {requests: {cpu: 2}}}]}",
         [forbidden("spec", "Pod running on node without support for resize")],
     ),
+    (
+        f"{SMALL}\nstatus: {{containerStatuses: [{{name: main, state: {{waiting: {{}}}}}}]}}",
+        "spec: {containers: [{name: main, image: x, resources: {requests: {cpu: 2}}}]}",
+        [],
+    ),
+    (
+        f"{SMALL}\nstatus: {{containerStatuses: [{{name: main, state: {{running: {{}}}}, "
+        "resources: {requests: {cpu: 1}}}]}",
+        "spec: {containers: [{name: main, image: x, resources: {requests: {cpu: 2}}}]}",
+        [],
+    ),
     (INIT.format("cpu: 1"), INIT.format("cpu: 2"), []),
+    (RESTARTED_SIDECAR.format("cpu: 1"), RESTARTED_SIDECAR.format("cpu: 2"), []),
     (
         INIT.format("cpu: 1"),
         INIT.format("cpu: 1, ephemeral-storage: 1Gi"),

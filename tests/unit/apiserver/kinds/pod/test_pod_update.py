@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 from podling.api.core_v1 import Pod
-from tests.support.causes import Cause, forbidden, invalid
+from tests.support.causes import Cause, forbidden, invalid, required
 from tests.support.manifests import PLAIN_POD, change_causes, created, merged, obj
 
 ONLY_THESE = (
@@ -30,7 +30,22 @@ PLAIN: list[tuple[str, str, list[Cause]]] = [
         "spec: {activeDeadlineSeconds: 60}",
         [invalid("spec.activeDeadlineSeconds", "60", "must be less than or equal to previous value")],
     ),
+    ("spec: {activeDeadlineSeconds: 60}", "spec: {activeDeadlineSeconds: 60}", []),
+    (
+        "spec: {activeDeadlineSeconds: 60}",
+        "spec: {activeDeadlineSeconds: null}",
+        [
+            invalid(
+                "spec.activeDeadlineSeconds", "null", "must not update from a positive integer to nil value"
+            )
+        ],
+    ),
     ("", "spec: {tolerations: [{key: a, operator: Exists}]}", []),
+    (
+        "spec: {tolerations: [{key: a, operator: Exists, effect: NoExecute, tolerationSeconds: 9}]}",
+        "spec: {tolerations: [{key: a, operator: Exists, effect: NoExecute, tolerationSeconds: 5}]}",
+        [],
+    ),
     (
         "spec: {tolerations: [{key: a, operator: Exists}]}",
         "spec: {tolerations: [{key: b, operator: Exists}]}",
@@ -41,6 +56,24 @@ PLAIN: list[tuple[str, str, list[Cause]]] = [
         ],
     ),
     ("spec: {terminationGracePeriodSeconds: -5}", "spec: {terminationGracePeriodSeconds: 1}", []),
+    (
+        "spec: {terminationGracePeriodSeconds: -5}",
+        "spec: {terminationGracePeriodSeconds: 2}",
+        [
+            forbidden(
+                "spec", f"{ONLY_THESE}- terminationGracePeriodSeconds: -5\n+ terminationGracePeriodSeconds: 2"
+            )
+        ],
+    ),
+    (
+        "spec: {terminationGracePeriodSeconds: 30}",
+        "spec: {terminationGracePeriodSeconds: 1}",
+        [
+            forbidden(
+                "spec", f"{ONLY_THESE}- terminationGracePeriodSeconds: 30\n+ terminationGracePeriodSeconds: 1"
+            )
+        ],
+    ),
     ("spec: {schedulingGates: [{name: a}, {name: b}]}", "spec: {schedulingGates: [{name: b}]}", []),
     (
         "",
@@ -55,6 +88,21 @@ PLAIN: list[tuple[str, str, list[Cause]]] = [
         "",
         "spec: {containers: [{name: main, image: x}, {name: more, image: y}]}",
         [forbidden("spec.containers", "pod updates may not add or remove containers")],
+    ),
+    (
+        "",
+        "spec: {initContainers: [{name: setup, image: y}]}",
+        [forbidden("spec.initContainers", "pod updates may not add or remove containers")],
+    ),
+    (
+        "",
+        'spec: {containers: [{name: main, image: ""}]}',
+        [required("spec.containers[0].image")] * 2,
+    ),
+    (
+        "spec: {initContainers: [{name: setup, image: a}]}",
+        'spec: {initContainers: [{name: setup, image: "", imagePullPolicy: Always}]}',
+        [required("spec.initContainers[0].image")] * 2,
     ),
     (
         "",
