@@ -24,7 +24,7 @@ from podling.kubelet.resources import container_resources
 from podling.kubelet.status import conditions as rules
 from podling.kubelet.swap import LIMITED_SWAP, NodeMemory, swap_behavior
 from podling.kubelet.topology import cpu_rules, memory_rules
-from podling.machinery.conditions import find
+from podling.machinery.conditions import is_true
 from podling.machinery.pods import GUARANTEED, pod_requests, qos_class_of, regular_and_init
 from podling.machinery.quantity import Quantity, parse
 from podling.runtime.base import Container as Observed
@@ -70,24 +70,40 @@ def _granted(container: Container, allocation: Allocation) -> Container:
 
 
 def allocation_from_status(pod: Pod) -> Allocation:
-    """Return the allocation that an earlier kubelet granted, according to the pod's status."""
-    progress = find(pod.status.conditions, rules.POD_RESIZE_IN_PROGRESS)
-    if progress is not None and progress.status == "True":
-        return desired_resources(pod.spec)
-    statuses = (*pod.status.init_container_statuses, *pod.status.container_statuses)
-    reported = {
-        status.name: ResourceRequirements(
-            requests=status.allocated_resources,
-            limits=status.resources.limits,
-            claims=status.resources.claims,
-        )
-        for status in statuses
-        if status.resources is not None
+    """Return the allocation that an earlier kubelet granted, according to the pod's status.
+
+    The status shows requests as granted, but limits as they are: those of a resize in progress may differ.
+    """
+    desired, status = desired_resources(pod.spec), pod.status
+    in_progress = is_true(status.conditions, rules.POD_RESIZE_IN_PROGRESS)
+    shown = {
+        each.name: (each.allocated_resources, each.resources)
+        for each in (*status.init_container_statuses, *status.container_statuses)
     }
-    if pod.status.resources is not None:
-        limits = pod.status.resources.limits
-        reported[POD] = ResourceRequirements(requests=pod.status.allocated_resources, limits=limits)
-    return {**desired_resources(pod.spec), **reported}
+    shown[POD] = (status.allocated_resources, status.resources)
+    reported = {}
+    for name, (requests, actual) in shown.items():
+        if actual is None:
+            continue
+        limits: Mapping[str, str] = actual.limits
+        if in_progress:
+            limits = _granted_limits(requests, limits, desired.get(name), qos_class_of(pod))
+        reported[name] = ResourceRequirements(requests=requests, limits=dict(limits), claims=actual.claims)
+    return {**desired, **reported}
+
+
+def _granted_limits(
+    requests: Mapping[str, str], actual: Mapping[str, str], wanted: ResourceRequirements | None, qos: str
+) -> Mapping[str, str]:
+    """Return the limits that were granted together with ``requests``, as far as they are known."""
+    if wanted is not None and requests == wanted.requests:
+        return wanted.limits
+    if qos == GUARANTEED:
+        return requests
+    return {
+        name: requests[name] if name in requests and parse(requests[name]) > parse(limit) else limit
+        for name, limit in actual.items()
+    }
 
 
 class Pending(Struct, frozen=True):

@@ -50,9 +50,14 @@ class Resize(Struct, frozen=True):
 
     @classmethod
     def from_pod(cls, pod: Pod) -> Resize:
+        """Return the progress that an earlier kubelet reported."""
         progress = find(pod.status.conditions, rules.POD_RESIZE_IN_PROGRESS)
+        pending = find(pod.status.conditions, rules.POD_RESIZE_PENDING)
         return cls(
-            allocation_from_status(pod), in_progress=progress is not None and progress.status == "True"
+            allocation_from_status(pod),
+            pending=Pending(pending.reason, pending.message) if pending is not None else None,
+            in_progress=progress is not None and progress.status == "True",
+            error=progress.message if progress is not None else "",
         )
 
     def granted(self, pod: Pod) -> Pod:
@@ -101,7 +106,8 @@ class Resizer:
         if desired_resources(pod.spec) == resize.allocation:
             return replace(resize, pending=None)
         if refusal is not None:
-            if refusal != resize.pending:
+            known = resize.pending
+            if known is None or (known.reason, known.message) != (refusal.reason, refusal.message):
                 self._record_event(pod, "Warning", f"Resize{refusal.reason}", refusal.message)
                 if refusal.reason == INFEASIBLE:
                     self._metrics.infeasible_resizes[refusal.detail] += 1

@@ -95,6 +95,8 @@ class PodWorker:
         self._shown: tuple[Mapping[str, str], Mapping[str, str]] | None = None
         self.admitted = False
         """True once the node has admitted the pod: it counts against the node's resources."""
+        self._was_admitted = pod.status.start_time is not None
+        """True if an earlier kubelet admitted the pod: it reported the start."""
         self.waits_for_preemption = False
         """True while preempted pods end: the pod is admitted after them."""
         self._rejected = False
@@ -121,7 +123,15 @@ class PodWorker:
         """
         if isinstance(self.state, Finished) or self._demand.gone or is_terminal(self.record.pod):
             return False
-        return self.admitted or not isinstance(self.state, Syncing)
+        return self.admitted or self._was_admitted or not isinstance(self.state, Syncing)
+
+    @property
+    def may_hold_resources(self) -> bool:
+        """Return whether the pod holds resources, or is not decided about yet.
+
+        After a restart the runtime may have containers of a pod that has no status yet.
+        """
+        return self.holds_resources or (self.record.verdict is None and isinstance(self.state, Syncing))
 
     def kill(self, verdict: Verdict, grace_override: int | None = None) -> None:
         """End the pod by the kubelet's decision (eviction, shutdown, preemption)."""
