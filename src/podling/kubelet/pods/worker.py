@@ -119,9 +119,12 @@ class PodWorker:
     def holds_resources(self) -> bool:
         """Return whether the pod was admitted and still counts against the node's resources.
 
-        A pod that was deleted by force does not: the API may have bound another in its place already.
+        A pod that was deleted by force does not: the API may have bound another in its place already. Nor
+        does one whose containers have ended, while its volumes are still in use.
         """
-        if isinstance(self.state, Finished) or self._demand.gone or is_terminal(self.record.pod):
+        if isinstance(self.state, Terminated | Finished) or self._rejected or self._demand.gone:
+            return False
+        if is_terminal(self.record.pod):
             return False
         return self.admitted or self._was_admitted or not isinstance(self.state, Syncing)
 
@@ -417,6 +420,7 @@ class PodWorker:
         if not silent:
             self.record.decide_status(ended=True)
         self.state = Terminated(state.gone)
+        self._services.resources_changed(PODS_REMOVED)
         self._wake.set()
 
     async def _clean_up(self, state: Terminated) -> None:
