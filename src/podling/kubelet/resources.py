@@ -110,21 +110,25 @@ WHOLE_CONTAINER_OOM_KILL = {"memory.oom.group": "1"}
 def container_resources(
     pod: Pod, container: Container, config: KubeletConfig, node: NodeMemory
 ) -> LinuxResources:
-    """Return one container's cgroup values. A container without a limit of its own has the pod's."""
+    """Return one container's cgroup values. A container without a limit of its own has the pod's.
+
+    A limit of zero is none. A request of zero is one: it does not follow the limit.
+    """
     spec = pod.spec
     requests, limits = container.resources.requests, dict(container.resources.limits)
     if spec.resources is not None:
         for name in ("cpu", "memory"):
-            if name in spec.resources.limits:
-                limits.setdefault(name, spec.resources.limits[name])
-    cpu_request, cpu_limit = _milli(requests, "cpu"), _milli(limits, "cpu")
+            if name in spec.resources.limits and not _milli(limits, name):
+                limits[name] = spec.resources.limits[name]
+    cpu_limit = _milli(limits, "cpu")
+    cpu_request = _milli(requests, "cpu") if "cpu" in requests else cpu_limit
     period = int(config.cpu_cfs_quota_period * 1_000_000)
     limited = config.cpu_cfs_quota and not has_exclusive_cpus(spec, container, config)
     quota = cpu_quota(cpu_limit, period) if limited else None
     memory = _amount(limits, "memory") or None
     swap = swap_bytes(pod, container, config, node)
     return LinuxResources(
-        cpu_shares=cpu_shares(cpu_request or cpu_limit),
+        cpu_shares=cpu_shares(cpu_request),
         cpu_quota=quota,
         cpu_period=period if quota is not None else None,
         memory_limit=memory,
@@ -182,6 +186,7 @@ def pod_resources(spec: PodSpec, config: KubeletConfig) -> LinuxResources:
 
 
 def _all_limited(spec: PodSpec, name: str) -> bool:
-    if spec.resources is not None and name in spec.resources.limits:
+    """Return whether the pod or each container has a limit; zero is none (``ResourceConfigForPod``)."""
+    if spec.resources is not None and _milli(spec.resources.limits, name):
         return True
-    return all(name in container.resources.limits for container in regular_and_init(spec))
+    return all(_milli(container.resources.limits, name) for container in regular_and_init(spec))

@@ -84,6 +84,32 @@ def test_container_without_limits_has_the_pods() -> None:
 
 
 @pytest.mark.parametrize(
+    ("own", "whole", "values"),
+    [
+        ({"limits": {"cpu": "0", "memory": "0"}}, {}, (2, None, None)),
+        ({"limits": {"cpu": "0", "memory": "0"}}, {"cpu": "1", "memory": "1Gi"}, (1024, 100000, GIB)),
+        ({"requests": {"cpu": "0"}, "limits": {"cpu": "1"}}, {}, (2, 100000, None)),
+        ({"requests": {"cpu": "0"}}, {"cpu": "1"}, (2, 100000, None)),
+        ({"requests": {"cpu": "1m"}, "limits": {"cpu": "1m"}}, {}, (2, 1000, None)),
+    ],
+)
+def test_limit_of_zero_is_none_and_request_of_zero_is_least(
+    own: dict[str, Any], whole: dict[str, str], values: tuple[int, int | None, int | None]
+) -> None:
+    subject = pod(container(**own), resources={"limits": whole})
+    found = container_resources(subject, subject.spec.containers[0], CONFIG, NODE)
+    assert (found.cpu_shares, found.cpu_quota, found.memory_limit) == values
+
+
+@pytest.mark.parametrize("whole", [{}, {"cpu": "0", "memory": "0"}])
+def test_container_with_a_limit_of_zero_leaves_the_pod_without(whole: dict[str, str]) -> None:
+    limited = container(requests=SMALL, limits={"cpu": "1", "memory": "2Gi"})
+    unlimited = {**container(limits={"cpu": "0", "memory": "0"}), "name": "other"}
+    found = pod_resources(spec(limited, unlimited, resources={"limits": whole}), CONFIG)
+    assert (found.cpu_quota, found.memory_limit) == (None, None)
+
+
+@pytest.mark.parametrize(
     ("containers", "adj"),
     [
         ([container(requests=SMALL, limits=SMALL)], -997),
