@@ -193,13 +193,14 @@ def _request(container: Container, name: str) -> Quantity:
 
 
 class Update(Struct, frozen=True):
-    """New limits for one running container."""
+    """New limits of one resource for one running container."""
 
     name: str
     container_id: str
+    resource: str
     resources: LinuxResources
     grows: bool
-    """True if no limit shrinks. Updates that shrink go first and free resources."""
+    """True if the limit does not shrink. Updates that shrink go first and free resources."""
     memory_limit: int | None = None
     """The new memory limit, if it is smaller than the one before."""
 
@@ -209,39 +210,55 @@ class ResizePlan(Struct, frozen=True):
 
     restart: tuple[str, ...] = ()
     updates: tuple[Update, ...] = ()
+    shrink_by_restart: frozenset[str] = frozenset()
+    """The resources of which a container gives some back when it restarts, and the pod no earlier."""
 
     @property
     def done(self) -> bool:
         return not self.restart and not self.updates
 
 
+RESOURCES = ("memory", "cpu")
+"""The resources that a resize changes, in the order in which it changes them (``doPodResizeAction``)."""
+
+UNLIMITED = -1
+"""The value that takes a limit away; None would leave it."""
+
+
 def plan_resize(pod: Pod, observed: PodObservation, config: KubeletConfig, node: NodeMemory) -> ResizePlan:
     """Return the steps that give the running containers the resources of ``pod`` (as granted)."""
     restart: list[str] = []
     updates: list[Update] = []
+    shrunk: set[str] = set()
     for container in (*pod.spec.init_containers, *pod.spec.containers):
         found = observed.newest(container.name)
         if found is None or found.state is not ContainerState.RUNNING or found.resources is None:
             continue
         target = container_resources(pod, container, config, node)
         changed = changed_resources(found.resources, target)
-        if not changed:
-            continue
-        if _needs_restart(container, changed):
+        own = [_update(found, found.resources, target, resource) for resource in changed]
+        if changed and _needs_restart(container, changed):
             restart.append(container.name)
+            shrunk.update(update.resource for update in own if not update.grows)
         else:
-            updates.append(_update(found, target))
-    return ResizePlan(tuple(restart), tuple(sorted(updates, key=lambda update: update.grows)))
+            updates += own
+    updates.sort(key=lambda update: (RESOURCES.index(update.resource), update.grows))
+    return ResizePlan(tuple(restart), tuple(updates), frozenset(shrunk))
 
 
 def changed_resources(current: LinuxResources, target: LinuxResources) -> tuple[str, ...]:
     """Return which of cpu and memory differ."""
     changed = []
-    if (current.cpu_shares, current.cpu_quota) != (target.cpu_shares, target.cpu_quota):
+    if (current.cpu_shares, _limit(current.cpu_quota)) != (target.cpu_shares, _limit(target.cpu_quota)):
         changed.append("cpu")
-    if current.memory_limit != target.memory_limit:
+    if _limit(current.memory_limit) != _limit(target.memory_limit):
         changed.append("memory")
     return tuple(changed)
+
+
+def _limit(value: int | None) -> int | None:
+    """Return a limit in force; None if there is none."""
+    return None if value is None or value < 0 else value
 
 
 def _needs_restart(container: Container, changed: Iterable[str]) -> bool:
@@ -249,25 +266,26 @@ def _needs_restart(container: Container, changed: Iterable[str]) -> bool:
     return any(policies.get(name) == "RestartContainer" for name in changed)
 
 
-def _update(found: Observed, target: LinuxResources) -> Update:
-    current = found.resources or LinuxResources()
-    shrinks_memory = _shrinks(target.memory_limit, current.memory_limit)
-    shrinks_cpu = _shrinks(target.cpu_quota, current.cpu_quota) or _shrinks(
-        target.cpu_shares, current.cpu_shares
-    )
+def _update(found: Observed, current: LinuxResources, target: LinuxResources, resource: str) -> Update:
+    limits = part_of(target, resource)
+    if resource == "cpu":
+        grows = not _shrinks(target.cpu_quota, _limit(current.cpu_quota))
+        return Update(found.name, found.id, resource, limits, grows)
+    grows = not _shrinks(target.memory_limit, _limit(current.memory_limit))
+    if target.memory_swap_limit is None and current.memory_swap_limit is not None:
+        limits = structs.replace(limits, memory_swap_limit=UNLIMITED)
     return Update(
-        name=found.name,
-        container_id=found.id,
-        resources=LinuxResources(
-            cpu_shares=target.cpu_shares,
-            cpu_quota=target.cpu_quota,
-            cpu_period=target.cpu_period,
-            memory_limit=target.memory_limit,
-            memory_swap_limit=target.memory_swap_limit,
-        ),
-        grows=not shrinks_memory and not shrinks_cpu,
-        memory_limit=target.memory_limit if shrinks_memory else None,
+        found.name, found.id, resource, limits, grows, memory_limit=None if grows else target.memory_limit
     )
+
+
+def part_of(target: LinuxResources, resource: str) -> LinuxResources:
+    """Return the limits of one resource alone; one that ``target`` does not have is taken away."""
+    if resource == "cpu":
+        quota = UNLIMITED if target.cpu_quota is None else target.cpu_quota
+        return LinuxResources(cpu_shares=target.cpu_shares, cpu_quota=quota, cpu_period=target.cpu_period)
+    limit = UNLIMITED if target.memory_limit is None else target.memory_limit
+    return LinuxResources(memory_limit=limit, memory_swap_limit=target.memory_swap_limit)
 
 
 def _shrinks(new: int | None, old: int | None) -> bool:

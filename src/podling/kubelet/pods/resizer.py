@@ -6,6 +6,7 @@ freed resources. One that cannot be applied now (memory use above the new limit)
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 
 import msgspec
@@ -21,12 +22,14 @@ from podling.kubelet.pods.resize import (
     DEFERRED,
     INFEASIBLE,
     PERIODIC,
+    RESOURCES,
     Allocation,
     Pending,
     ResizePlan,
     Update,
     allocation_from_status,
     desired_resources,
+    part_of,
     plan_resize,
     with_allocation,
 )
@@ -34,7 +37,7 @@ from podling.kubelet.resources import pod_resources
 from podling.kubelet.status import conditions as rules
 from podling.kubelet.swap import NodeMemory
 from podling.machinery.conditions import find
-from podling.runtime.base import UpdatesSandboxes
+from podling.runtime.base import LinuxResources, UpdatesSandboxes
 from podling.runtime.failures import RuntimeFailure
 
 RETRY = timedelta(minutes=3)
@@ -138,18 +141,29 @@ class Resizer:
         return replace(resize, in_progress=False, error="")
 
     async def _update(self, pod: Pod, observed: PodObservation, plan: ResizePlan) -> None:
-        """Update the containers that shrink, then the pod as a whole, then the containers that grow."""
+        """Update for each resource the containers that shrink, then the pod, then the containers that grow.
+
+        A pod's limit never is below those of its containers: version 1 of cgroups refuses such a quota. The
+        pod shrinks after the restarts of containers that shrink by them, and grows before.
+        """
         target = pod_resources(pod.spec, self._deps.config)
-        await self._check_memory(plan.updates, observed, target.memory_limit)
+        shrinks_later = "memory" in plan.shrink_by_restart
+        await self._check_memory(plan.updates, observed, None if shrinks_later else target.memory_limit)
+        for resource in RESOURCES:
+            updates = [update for update in plan.updates if update.resource == resource]
+            await self._update_containers(update for update in updates if not update.grows)
+            if resource not in plan.shrink_by_restart:
+                await self._update_pod(observed, part_of(target, resource))
+            await self._update_containers(update for update in updates if update.grows)
+
+    async def _update_containers(self, updates: Iterable[Update]) -> None:
+        for update in updates:
+            await self._deps.runtime.update_resources(update.container_id, update.resources)
+
+    async def _update_pod(self, observed: PodObservation, limits: LinuxResources) -> None:
         runtime = self._deps.runtime
-        for update in plan.updates:
-            if not update.grows:
-                await runtime.update_resources(update.container_id, update.resources)
         if observed.sandbox is not None and isinstance(runtime, UpdatesSandboxes):
-            await runtime.update_sandbox_resources(observed.sandbox.id, target)
-        for update in plan.updates:
-            if update.grows:
-                await runtime.update_resources(update.container_id, update.resources)
+            await runtime.update_sandbox_resources(observed.sandbox.id, limits)
 
     async def _check_memory(
         self, updates: tuple[Update, ...], observed: PodObservation, pod_limit: int | None

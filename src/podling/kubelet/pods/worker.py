@@ -264,6 +264,9 @@ class PodWorker:
             return
         probes = self._services.prober.view(self.uid)
         resized = frozenset(self.record.resize_plan(pod).restart)
+        if resized:
+            # The pod grows before its containers do.
+            await self.record.carry_out_resize(pod)
         plan = plan_pod(pod, self.record.observed, memory.backoff.view(pod), now, probes, resized)
         if plan.kill_pod and not plan.create_sandbox:
             # Nothing is left to start: remaining containers (sidecars) end with the pod.
