@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from podling.api.core_v1 import Pod
 from podling.client.base import PatchType
-from tests.support.kubelet_node import SimNode, condition, pod
+from podling.kubelet.config import KubeletConfig
+from podling.testing import ControlPlane
+from tests.support.kubelet_node import SimNode, condition, pod, sim_node
 
 
 def sized(cpu: str, memory: str = "1Gi", **container: Any) -> list[dict[str, Any]]:
@@ -126,3 +130,37 @@ async def test_container_behind_init_containers_keeps_what_was_granted(node: Sim
     found = await node.get("a-grows")
     assert condition(found, "PodResizePending") == "True Deferred"
     assert await allocated_cpu(node, "a-grows") == "1"
+
+
+async def test_static_pods_are_counted_before_a_deferred_resize(
+    cluster: ControlPlane, tmp_path: Path
+) -> None:
+    """A new kubelet reads them from files, maybe later than it lists the pods of the API."""
+    files = tmp_path / "manifests"
+    files.mkdir()
+    manifest = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "holds"},
+        "spec": {"containers": sized("3")},
+    }
+    (files / "holds.yaml").write_text(json.dumps(manifest))
+    capacity = {"cpu": "4", "memory": "8Gi"}
+    config = KubeletConfig(
+        node_addresses=("192.168.0.10",), write_files=False, capacity=capacity, static_pod_path=files
+    )
+    async with sim_node(cluster, tmp_path, config=config) as node:
+        await node.pass_time(5)
+        await node.create(pod("grows", containers=sized("1")))
+        await node.pass_time(5)
+        await resize(node, "grows", "3")
+        await node.pass_time(1)
+        before = await node.get("grows")
+        assert condition(before, "PodResizePending") == "True Deferred"
+        await node.restart()
+        await node.pass_time(30)
+        assert (await node.get("grows")).status == before.status
+        (files / "holds.yaml").unlink()
+        await node.restart()
+        await node.pass_time(60)
+        assert await allocated_cpu(node, "grows") == "3"
