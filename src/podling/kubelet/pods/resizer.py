@@ -14,7 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from podling import clock
-from podling.api.core_v1 import Pod, PodCondition
+from podling.api.core_v1 import Container, Pod, PodCondition
 from podling.kubelet.deps import KubeletDeps
 from podling.kubelet.kubelet_metrics import KubeletMetrics
 from podling.kubelet.observation import PodObservation
@@ -50,6 +50,8 @@ class Resize(Struct, frozen=True):
     pending: Pending | None = None
     in_progress: bool = False
     error: str = ""
+    generation: int = 0
+    """The generation of the spec that was granted."""
 
     @classmethod
     def from_pod(cls, pod: Pod) -> Resize:
@@ -61,6 +63,7 @@ class Resize(Struct, frozen=True):
             pending=Pending(pending.reason, pending.message) if pending is not None else None,
             in_progress=progress is not None and progress.status == "True",
             error=progress.message if progress is not None else "",
+            generation=progress.observed_generation if progress is not None else 0,
         )
 
     def granted(self, pod: Pod) -> Pod:
@@ -85,6 +88,7 @@ class Resize(Struct, frozen=True):
                     status="True",
                     reason="Error" if self.error else "",
                     message=self.error,
+                    observed_generation=self.generation,
                 )
             )
         return tuple(conditions)
@@ -111,14 +115,16 @@ class Resizer:
         if refusal is not None:
             known = resize.pending
             if known is None or (known.reason, known.message) != (refusal.reason, refusal.message):
-                self._record_event(pod, "Warning", f"Resize{refusal.reason}", refusal.message)
+                text = resize_message(refusal.reason, pod, pod.metadata.generation, refusal.message)
+                self._record_event(pod, "Warning", f"Resize{refusal.reason}", text)
                 if refusal.reason == INFEASIBLE:
                     self._metrics.infeasible_resizes[refusal.detail] += 1
             return replace(resize, pending=refusal)
         if resize.pending is not None and resize.pending.reason == DEFERRED:
             self._metrics.deferred_accepted[trigger] += 1
-        self._record_event(pod, "Normal", "ResizeStarted", f"Pod resize started: {_summary(pod)}")
-        return Resize(desired_resources(pod.spec), in_progress=True)
+        generation = pod.metadata.generation
+        self._record_event(pod, "Normal", "ResizeStarted", resize_message("started", pod, generation))
+        return Resize(desired_resources(pod.spec), in_progress=True, generation=generation)
 
     def plan(self, pod: Pod, observed: PodObservation, node: NodeMemory) -> ResizePlan:
         return plan_resize(pod, observed, self._deps.config, node)
@@ -132,12 +138,14 @@ class Resizer:
         except RuntimeFailure as error:
             self._metrics.resize_milliseconds.observe("false", (clock.monotonic() - start) * 1000)
             if str(error) != resize.error:
-                self._record_event(pod, "Warning", "ResizeError", str(error))
+                text = resize_message("error", pod, resize.generation, str(error))
+                self._record_event(pod, "Warning", "ResizeError", text)
             return replace(resize, in_progress=True, error=str(error))
         self._metrics.resize_milliseconds.observe("true", (clock.monotonic() - start) * 1000)
         if plan.restart:
             return replace(resize, error="")
-        self._record_event(pod, "Normal", "ResizeCompleted", f"Pod resize completed: {_summary(pod)}")
+        text = resize_message("completed", pod, resize.generation)
+        self._record_event(pod, "Normal", "ResizeCompleted", text)
         return replace(resize, in_progress=False, error="")
 
     async def _update(self, pod: Pod, observed: PodObservation, plan: ResizePlan) -> None:
@@ -192,11 +200,17 @@ class Resizer:
         self._deps.recorder.event(pod, type_, reason, message)
 
 
-def _summary(pod: Pod) -> str:
-    """Return the granted resources as the events' JSON."""
-    containers = [
-        {"name": c.name, "resources": msgspec.to_builtins(c.resources)}
-        for c in (*pod.spec.init_containers, *pod.spec.containers)
-    ]
-    summary = {"containers": containers, "generation": pod.metadata.generation}
-    return msgspec.json.encode(summary).decode()
+def resize_message(what: str, pod: Pod, generation: int, error: str = "") -> str:
+    """Return the text of an event about a resize to the resources of ``pod`` (``podResizeMessage``)."""
+    summary = {
+        "initContainers": [_own(container) for container in pod.spec.init_containers],
+        "containers": [_own(container) for container in pod.spec.containers],
+        "generation": generation,
+        "error": error,
+    }
+    given = {key: value for key, value in summary.items() if value or key == "generation"}
+    return f"Pod resize {what}: {msgspec.json.encode(given).decode()}"
+
+
+def _own(container: Container) -> dict[str, object]:
+    return {"name": container.name, "resources": msgspec.to_builtins(container.resources)}

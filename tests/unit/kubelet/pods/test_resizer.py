@@ -10,6 +10,7 @@ from podling.api.core_v1 import Pod
 from podling.api.meta_v1 import ObjectMeta
 from podling.api.scheduling_v1 import PriorityClass
 from podling.client.base import PatchType
+from podling.machinery.conditions import find
 from podling.runtime.base import LinuxResources
 from tests.support.kubelet_node import SimNode, condition, pod
 
@@ -140,10 +141,82 @@ async def test_memory_limit_never_falls_below_the_use(node: SimNode) -> None:
     assert status.allocated_resources["memory"] == "512Mi"
     assert status.resources is not None
     assert status.resources.limits["memory"] == "1Gi"
-    assert any(recorded.startswith("ResizeError: attempting to set") for recorded in await node.events())
+    assert any("attempting to set pod memory limit (536870912) below" in told for told in await node.events())
     await node.pass_time(90)
     assert condition(await node.get(), "PodResizeInProgress") == "absent"
     assert (await limits(node)).memory_limit == 512 << 20
+
+
+def seen(of: Pod, type_: str) -> tuple[str | None, int] | None:
+    """Return a condition's reason, and the generation that it is about."""
+    found = find(of.status.conditions, type_)
+    return (found.reason, found.observed_generation) if found is not None else None
+
+
+async def test_progress_is_about_the_generation_that_was_granted(node: SimNode) -> None:
+    """The pending condition is about the newest (``TestHandlePodResourcesResizeMultipleConditions``)."""
+    used = {"usage": [{"memoryBytes": 800 << 20}]}
+    await node.create(pod(containers=sized(), script=used))
+    await node.create(pod("other", containers=sized("2")))
+    await node.pass_time(5)
+    await resize(node, memory="512Mi")
+    await node.pass_time(1)
+    error = ("Error", 2)
+    assert (seen(await node.get(), "PodResizeInProgress"), seen(await node.get(), "PodResizePending")) == (
+        error,
+        None,
+    )
+    for restarts in (False, True):
+        await resize(node, cpu="3" if not restarts else "4", memory="512Mi")
+        await node.pass_time(1)
+        if restarts:
+            await node.restart()
+            await node.pass_time(1)
+        found = await node.get()
+        generation = found.metadata.generation
+        assert seen(found, "PodResizeInProgress") == error
+        assert seen(found, "PodResizePending") == ("Deferred", generation)
+    await resize(node, memory="512Mi")
+    await node.pass_time(1)
+    found = await node.get()
+    assert (seen(found, "PodResizeInProgress"), seen(found, "PodResizePending")) == (error, None)
+    await resize(node, cpu="2", memory="1Gi")
+    await node.pass_time(1)
+    found = await node.get()
+    assert (seen(found, "PodResizeInProgress"), seen(found, "PodResizePending")) == (None, None)
+    assert found.status.observed_generation == 6
+
+
+async def test_events_show_the_resources_and_the_reason(node: SimNode) -> None:
+    """Messages are those of ``pkg/kubelet/events/event.go``."""
+    await node.create(pod("other", containers=sized("2")))
+    used = {"usage": [{"memoryBytes": 800 << 20}]}
+    side = {"name": "side", "image": "app:1", "restartPolicy": "Always"}
+    await node.create(pod(containers=sized(), script=used, initContainers=[side]))
+    await node.pass_time(5)
+    await resize(node, cpu="3")
+    await node.pass_time(1)
+    await resize(node, memory="512Mi")
+    await node.pass_time(1)
+    await resize(node, memory="2Gi")
+    await node.pass_time(1)
+
+    def message(what: str, cpu: str, memory: str, generation: int, error: str = "") -> str:
+        amounts = f'{{"cpu":"{cpu}","memory":"{memory}"}}'
+        own = f'{{"name":"app","resources":{{"limits":{amounts},"requests":{amounts}}}}}'
+        side = '"initContainers":[{"name":"side","resources":{}}]'
+        more = f',"error":"{error}"' if error else ""
+        return f'Pod resize {what}: {{{side},"containers":[{own}],"generation":{generation}{more}}}'
+
+    short = "Node didn't have enough resource: cpu, requested: 3000, used: 2000, capacity: 4000"
+    usage = f"attempting to set container memory limit ({512 << 20}) below current usage ({800 << 20})"
+    assert [told for told in await node.events() if told.startswith("Resize")] == [
+        f"ResizeCompleted: {message('completed', '1', '2Gi', 4)}",
+        f"ResizeDeferred: {message('Deferred', '3', '1Gi', 2, short)}",
+        f"ResizeError: {message('error', '1', '512Mi', 3, usage)}",
+        f"ResizeStarted: {message('started', '1', '2Gi', 4)}",
+        f"ResizeStarted: {message('started', '1', '512Mi', 3)}",
+    ]
 
 
 async def test_grant_survives_a_kubelet_restart(node: SimNode) -> None:
