@@ -364,7 +364,8 @@ class PodWorker:
             for found in self.record.observed.running
             if found.resources is not None
         }
-        self._services.assignments.adopt(self.record.pod, running)
+        pod = self.record.resize.granted(self.record.pod)
+        self._services.assignments.adopt(pod, running)
 
     def _reject(self, rejection: Verdict, now: datetime) -> None:
         self._rejected = True
