@@ -117,6 +117,16 @@ async def test_resize_is_deferred_until_resources_are_free(node: SimNode) -> Non
     assert found.status.container_statuses[0].allocated_resources["cpu"] == "3"
 
 
+async def test_other_text_of_the_same_amounts_is_no_resize(node: SimNode) -> None:
+    await node.create(pod(containers=sized()))
+    await node.pass_time(5)
+    before = await node.get()
+    await resize(node, cpu="1000m", memory="1024Mi")
+    await node.pass_time(1)
+    assert await node.get() == before
+    assert not [told for told in await node.events() if told.startswith("Resize")]
+
+
 async def test_deferred_resize_can_be_taken_back(node: SimNode) -> None:
     await node.create(pod("first", containers=sized("3")))
     await node.create(pod("second", containers=sized("1")))

@@ -30,6 +30,10 @@ SHARED = (
     "spec: {{resources: {{requests: {{{}}}}}, "
     "containers: [{{name: main, image: x, resources: {{requests: {{cpu: 1}}}}}}]}}"
 )
+HUGE = (
+    "spec: {{containers: [{{name: main, image: x, resources: {{requests: {{cpu: 1}}, "
+    "limits: {{hugepages-2Mi: {}}}}}}}]}}"
+)
 RESIZES: list[tuple[str, str, list[Cause]]] = [
     (SMALL, "spec: {containers: [{name: main, image: x, resources: {requests: {cpu: 2}}}]}", []),
     (
@@ -71,6 +75,12 @@ RESIZES: list[tuple[str, str, list[Cause]]] = [
             forbidden("spec", "only cpu and memory resources are mutable"),
         ],
     ),
+    (
+        HUGE.format("2Mi"),
+        HUGE.format("4Mi"),
+        [forbidden("spec", "only cpu and memory resources are mutable")],
+    ),
+    (HUGE.format("2Mi"), HUGE.format("2Mi, cpu: 2"), []),
     (
         f"{SMALL}\nstatus: {{containerStatuses: [{{name: main, state: {{running: {{}}}}}}]}}",
         "spec: {containers: [{name: main, image: x, resources: {requests: {cpu: 2}}}]}",
