@@ -31,6 +31,8 @@ from podling.runtime.values import SWAP_MAX
 SHARES_MIN = 2
 SHARES_MAX = 262144
 QUOTA_MIN = 1000
+QUOTA_MAX = (1 << 44) - 1
+"""The largest quota that the kernel accepts (``MAX_BW`` in ``kernel/sched/core.c``), in microseconds."""
 
 GUARANTEED_OOM_SCORE_ADJ = -997
 BEST_EFFORT_OOM_SCORE_ADJ = 1000
@@ -44,7 +46,7 @@ def cpu_quota(milli_cpu: int, period: int) -> int | None:
     """Return microseconds of CPU per ``period`` microseconds; None: no limit."""
     if milli_cpu == 0:
         return None
-    return max(milli_cpu * period // 1000, QUOTA_MIN)
+    return min(max(milli_cpu * period // 1000, QUOTA_MIN), QUOTA_MAX)
 
 
 def cgroup_parent(pod: Pod, config: KubeletConfig) -> str:

@@ -50,8 +50,11 @@ def test_cpu_shares_follow_milli_cpu(milli: int, shares: int) -> None:
     assert cpu_shares(milli) == shares
 
 
-@pytest.mark.parametrize(("milli", "quota"), [(0, None), (1, 1000), (500, 50000), (2000, 200000)])
-def test_cpu_quota_has_a_minimum(milli: int, quota: int | None) -> None:
+@pytest.mark.parametrize(
+    ("milli", "quota"),
+    [(0, None), (1, 1000), (10, 1000), (500, 50000), (2000, 200000), ((1 << 63) - 1, (1 << 44) - 1)],
+)
+def test_cpu_quota_is_one_that_the_kernel_accepts(milli: int, quota: int | None) -> None:
     assert cpu_quota(milli, 100000) == quota
 
 

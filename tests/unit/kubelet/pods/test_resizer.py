@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from msgspec.structs import replace
 
 from podling.api.core_v1 import Pod
@@ -11,6 +12,7 @@ from podling.api.meta_v1 import ObjectMeta
 from podling.api.scheduling_v1 import PriorityClass
 from podling.client.base import PatchType
 from podling.machinery.conditions import find
+from podling.machinery.quantity import parse
 from podling.runtime.base import LinuxResources
 from tests.support.kubelet_node import SimNode, condition, pod
 
@@ -34,7 +36,7 @@ async def resize(node: SimNode, name: str = "web", cpu: str = "1", memory: str =
     )
 
 
-async def limits(node: SimNode) -> LinuxResources:
+async def limits_of(node: SimNode) -> LinuxResources:
     (container,) = await node.runtime.list_containers()
     assert container.resources is not None
     return container.resources
@@ -44,10 +46,10 @@ async def test_running_container_grows_in_place(node: SimNode) -> None:
     await node.create(pod(containers=sized()))
     await node.pass_time(5)
     before = await node.get()
-    assert (await limits(node)).memory_limit == 1 << 30
+    assert (await limits_of(node)).memory_limit == 1 << 30
     await resize(node, cpu="2", memory="2Gi")
     await node.pass_time(1)
-    found = await limits(node)
+    found = await limits_of(node)
     assert (found.cpu_shares, found.cpu_quota, found.memory_limit) == (2048, 200000, 2 << 30)
     after = await node.get()
     (status,) = after.status.container_statuses
@@ -117,6 +119,28 @@ async def test_resize_is_deferred_until_resources_are_free(node: SimNode) -> Non
     assert found.status.container_statuses[0].allocated_resources["cpu"] == "3"
 
 
+@pytest.mark.parametrize("amount", ["1e30", "16Ei", "9223372036854775807000", "9E"])
+async def test_huge_limits_are_the_largest_that_the_kernel_knows(node: SimNode, amount: str) -> None:
+    """Their requests are small, so they fit any node."""
+    small = {"cpu": "1m", "memory": "1Mi"}
+    before = {"requests": small, "limits": {"cpu": "1", "memory": "1Gi"}}
+    await node.create(pod(containers=[{"name": "app", "image": "app:1", "resources": before}]))
+    await node.pass_time(5)
+    for limits, wanted in (
+        ({"cpu": amount, "memory": amount}, ((1 << 44) - 1, parse(amount).value)),
+        ({"cpu": "1", "memory": "1Gi"}, (100000, 1 << 30)),
+    ):
+        change = {
+            "spec": {"containers": [{"name": "app", "resources": {"requests": small, "limits": limits}}]}
+        }
+        kind = PatchType.STRATEGIC
+        await node.client.patch(Pod, "web", change, "default", patch_type=kind, subresource="resize")
+        await node.pass_time(1)
+        found = await limits_of(node)
+        assert (found.cpu_quota, found.memory_limit) == wanted
+        assert condition(await node.get(), "PodResizeInProgress") == "absent"
+
+
 async def test_other_text_of_the_same_amounts_is_no_resize(node: SimNode) -> None:
     await node.create(pod(containers=sized()))
     await node.pass_time(5)
@@ -154,7 +178,7 @@ async def test_memory_limit_never_falls_below_the_use(node: SimNode) -> None:
     assert any("attempting to set pod memory limit (536870912) below" in told for told in await node.events())
     await node.pass_time(90)
     assert condition(await node.get(), "PodResizeInProgress") == "absent"
-    assert (await limits(node)).memory_limit == 512 << 20
+    assert (await limits_of(node)).memory_limit == 512 << 20
 
 
 def seen(of: Pod, type_: str) -> tuple[str | None, int] | None:
@@ -253,14 +277,14 @@ async def test_pod_as_a_whole_is_resized(node: SimNode) -> None:
     await node.pass_time(5)
     before = await node.get()
     assert before.status.allocated_resources == {"cpu": "1", "memory": "1Gi"}
-    assert (await limits(node)).memory_limit == 1 << 30
+    assert (await limits_of(node)).memory_limit == 1 << 30
     change = {"spec": {"resources": pod_level("2Gi")}}
     await node.client.patch(
         Pod, "web", change, "default", patch_type=PatchType.STRATEGIC, subresource="resize"
     )
     await node.pass_time(1)
     after = await node.get()
-    assert (await limits(node)).memory_limit == 2 << 30
+    assert (await limits_of(node)).memory_limit == 2 << 30
     assert after.status.allocated_resources == {"cpu": "1", "memory": "2Gi"}
     assert after.status.resources is not None
     assert after.status.resources.limits == {"cpu": "1", "memory": "2Gi"}
