@@ -37,6 +37,7 @@ from podling.kubelet.resources import pod_resources
 from podling.kubelet.status import conditions as rules
 from podling.kubelet.swap import NodeMemory
 from podling.machinery.conditions import find
+from podling.machinery.quantity import value
 from podling.runtime.base import LinuxResources, UpdatesSandboxes
 from podling.runtime.failures import RuntimeFailure
 
@@ -155,8 +156,8 @@ class Resizer:
         pod shrinks after the restarts of containers that shrink by them, and grows before.
         """
         target = pod_resources(pod.spec, self._deps.config)
-        shrinks_later = "memory" in plan.shrink_by_restart
-        await self._check_memory(plan.updates, observed, None if shrinks_later else target.memory_limit)
+        shrinks = pod_memory_shrinks(pod, target, plan)
+        await self._check_memory(plan.updates, observed, target.memory_limit if shrinks else None)
         for resource in RESOURCES:
             updates = [update for update in plan.updates if update.resource == resource]
             await self._update_containers(update for update in updates if not update.grows)
@@ -198,6 +199,16 @@ class Resizer:
 
     def _record_event(self, pod: Pod, type_: str, reason: str, message: str) -> None:
         self._deps.recorder.event(pod, type_, reason, message)
+
+
+def pod_memory_shrinks(pod: Pod, target: LinuxResources, plan: ResizePlan) -> bool:
+    """Return whether the memory limit of the pod as a whole may shrink now; use includes the page cache."""
+    if target.memory_limit is None or "memory" in plan.shrink_by_restart:
+        return False
+    if any(update.memory_limit is not None for update in plan.updates):
+        return True
+    shown = pod.status.resources.limits.get("memory") if pod.status.resources is not None else None
+    return shown is not None and target.memory_limit < value(shown)
 
 
 def resize_message(what: str, pod: Pod, generation: int, error: str = "") -> str:

@@ -119,6 +119,46 @@ async def test_resize_is_deferred_until_resources_are_free(node: SimNode) -> Non
     assert found.status.container_statuses[0].allocated_resources["cpu"] == "3"
 
 
+@pytest.mark.parametrize("whole", [False, True])
+async def test_full_memory_does_not_hinder_a_resize_of_cpu(node: SimNode, whole: bool) -> None:
+    """A page cache fills the memory up to the limit; only a lower one has to wait."""
+    used = {"usage": [{"memoryBytes": 1 << 30}]}
+    subject = pod(resources=pod_level("1Gi"), script=used) if whole else pod(containers=sized(), script=used)
+    await node.create(subject)
+    await node.pass_time(5)
+    amounts = {"cpu": "2", "memory": "1Gi"}
+    resources = {"requests": amounts, "limits": amounts}
+    change = {"resources": resources} if whole else {"containers": [{"name": "app", "resources": resources}]}
+    kind = PatchType.STRATEGIC
+    await node.client.patch(Pod, "web", {"spec": change}, "default", patch_type=kind, subresource="resize")
+    await node.pass_time(1)
+    assert (await limits_of(node)).cpu_quota == 200000
+    assert condition(await node.get(), "PodResizeInProgress") == "absent"
+
+
+async def test_pods_memory_limit_never_falls_below_the_use_of_all_containers(node: SimNode) -> None:
+    """Each of them may use less than its own limit, which stays."""
+    own = {"requests": {"cpu": "1", "memory": "400Mi"}, "limits": {"cpu": "1", "memory": "900Mi"}}
+    containers = [{"name": name, "image": "app:1", "resources": own} for name in ("app", "side")]
+    used = {name: {"usage": [{"memoryBytes": 800 << 20}]} for name in ("app", "side")}
+
+    def whole(memory: str) -> dict[str, Any]:
+        return {"requests": {"cpu": "2", "memory": "800Mi"}, "limits": {"cpu": "2", "memory": memory}}
+
+    await node.create(pod(containers=containers, scripts=used, resources=whole("2Gi")))
+    await node.pass_time(5)
+    change, kind = {"spec": {"resources": whole("1Gi")}}, PatchType.STRATEGIC
+    await node.client.patch(Pod, "web", change, "default", patch_type=kind, subresource="resize")
+    for restarts in (False, True):
+        if restarts:
+            await node.restart()
+        await node.pass_time(30)
+        found = await node.get()
+        assert condition(found, "PodResizeInProgress") == "True Error"
+        assert found.status.resources is not None
+        assert found.status.resources.limits["memory"] == "2Gi"
+
+
 @pytest.mark.parametrize("amount", ["1e30", "16Ei", "9223372036854775807000", "9E"])
 async def test_huge_limits_are_the_largest_that_the_kernel_knows(node: SimNode, amount: str) -> None:
     """Their requests are small, so they fit any node."""
