@@ -216,7 +216,7 @@ def test_created_container_is_started_anew() -> None:
 def test_forgotten_container_ends_once_its_successor_exists(
     names: str, before: str, name: str, after: str
 ) -> None:
-    """Whether the successor still runs or not: there is one instance of a container at any time."""
+    """One instance of a container runs at any time, also if the successor has ended."""
     made = world(pod(*names.split()), *before.split(), name)
     forgotten = made.containers.pop()
     assert started(plan(made)) == [name]

@@ -60,7 +60,7 @@ async def test_new_pod_is_refused_resources_of_a_running_one(node: SimNode) -> N
 
 
 async def test_deferred_pod_holds_what_was_granted(node: SimNode) -> None:
-    """Not what it wants, which would keep new pods away."""
+    """New pods are not kept away by more that it only wants."""
     await node.create(pod("holds", containers=sized("2")))
     await node.create(pod("wants", containers=sized("1")))
     await node.pass_time(5)
@@ -75,7 +75,7 @@ async def test_deferred_pod_holds_what_was_granted(node: SimNode) -> None:
 
 
 async def test_deferred_resize_beside_one_in_progress_stays_deferred(node: SimNode) -> None:
-    """The spec is not what was granted: only the status shows that."""
+    """Only the status shows what was granted; the spec does not."""
     used = {"usage": [{"memoryBytes": 800 << 20}]}
     await node.create(pod("a-grows", containers=sized("1"), script=used))
     await node.create(pod("holds", containers=sized("2")))
