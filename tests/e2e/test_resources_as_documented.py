@@ -225,6 +225,17 @@ def test_running_container_is_resized_without_a_restart(sizes: RealCluster) -> N
     until(lambda: inside(sizes, "grows") == (shares(102), 10000, 64 * MIB))
 
 
+def test_resize_gives_one_resource_and_takes_another(sizes: RealCluster) -> None:
+    """The pod's quota grows before its container's, and its memory shrinks after."""
+    resize(sizes, "grows", "400m", "48Mi")
+    until(lambda: inside(sizes, "grows") == (shares(409), 40000, 48 * MIB))
+    assert of_pod(sizes, "grows") == Values(shares(409), 40000, 48 * MIB)
+    resize(sizes, "grows", "100m", "64Mi")
+    until(lambda: inside(sizes, "grows") == (shares(102), 10000, 64 * MIB))
+    assert of_pod(sizes, "grows") == Values(shares(102), 10000, 64 * MIB)
+    assert status_of(sizes, "grows")["containerStatuses"][0]["restartCount"] == 0
+
+
 def allocated(cluster: RealCluster, name: str) -> Plain:
     (found,) = status_of(cluster, name)["containerStatuses"]
     resources: Plain = found["allocatedResources"]

@@ -14,7 +14,7 @@ from podling.api.node_v1 import Overhead, RuntimeClass
 from podling.machinery.quantity import parse
 from tests.support.kubelet_node import pod
 
-SHAPES = ("plain", "init", "sidecar", "pod-level", "overhead")
+SHAPES = ("plain", "init", "sidecar", "sidecar-init", "pod-level", "overhead", "stubborn")
 OVERHEAD_CLASS = RuntimeClass(
     metadata=ObjectMeta(name="sandboxed"),
     handler="sim",
@@ -31,7 +31,10 @@ def resources(cpu: str, *, limited: bool) -> dict[str, Any]:
 
 
 def shaped_pod(name: str, shape: str, cpu: str, *, limited: bool, seconds: float | None) -> Pod:
-    """Return a pod that is not restarted; its container ``app`` ends after ``seconds``, if ever."""
+    """Return a pod that is not restarted; its container ``app`` ends after ``seconds``, if ever.
+
+    A stubborn one ends with its grace period only.
+    """
     own = resources(cpu, limited=limited)
     app: dict[str, Any] = {"name": "app", "image": "app:1"}
     spec: dict[str, Any] = {"restartPolicy": "Never"}
@@ -39,16 +42,16 @@ def shaped_pod(name: str, shape: str, cpu: str, *, limited: bool, seconds: float
         spec["resources"] = own
     else:
         app["resources"] = own
-    if shape == "init":
-        first = {"name": "first", "image": "app:1", "resources": resources("2", limited=False)}
-        spec["initContainers"] = [first]
-    if shape == "sidecar":
-        side = {"name": "side", "image": "app:1", "restartPolicy": "Always"}
-        spec["initContainers"] = [{**side, "resources": resources("500m", limited=limited)}]
+    first = {"name": "first", "image": "app:1", "resources": resources("2", limited=False)}
+    side = {"name": "side", "image": "app:1", "resources": resources("500m", limited=limited)}
+    side["restartPolicy"] = "Always"
+    spec["initContainers"] = {"init": [first], "sidecar": [side], "sidecar-init": [side, first]}.get(
+        shape, []
+    )
     if shape == "overhead":
         spec["runtimeClassName"] = OVERHEAD_CLASS.metadata.name
     scripts: dict[str, dict[str, Any]] = {
-        "app": {"runs": [{"seconds": seconds}]},
+        "app": {"runs": [{"seconds": seconds}], "ignoresSignals": shape == "stubborn"},
         "first": {"runs": [{"seconds": 2}]},
     }
     return pod(name, containers=[app], scripts=scripts, **spec)

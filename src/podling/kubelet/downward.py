@@ -1,7 +1,7 @@
 """The downward API: fields of a pod, and resources of its containers, as text.
 
 Serves environment variables and volume files. A field without a value is empty. An unset limit is the
-node's allocatable amount. Amounts are divided by the divisor and rounded up
+pod's, or the node's allocatable amount. Amounts are divided by the divisor and rounded up
 (``pkg/fieldpath``, ``pkg/api/v1/resource``).
 """
 
@@ -63,8 +63,12 @@ def format_map(values: Mapping[str, str]) -> str:
     return "\n".join(f"{key}={json.dumps(values[key], ensure_ascii=False)}" for key in sorted(values))
 
 
+DEFAULTED_LIMITS = ("cpu", "memory", "ephemeral-storage")
+"""The resources with a default of their limits (``MergeContainerResourceLimits``)."""
+
+
 def resource_value(
-    container: Container, selector: ResourceFieldSelector, allocatable: Mapping[str, str]
+    pod: Pod, container: Container, selector: ResourceFieldSelector, allocatable: Mapping[str, str]
 ) -> str:
     """Return the amount that ``selector`` names in ``container``. Raises ``UnsupportedField``."""
     kind, _, resource = selector.resource.partition(".")
@@ -72,8 +76,9 @@ def resource_value(
         raise UnsupportedField(f"unsupported container resource : {selector.resource}")
     resources = container.resources
     amount = (resources.limits if kind == "limits" else resources.requests).get(resource)
-    if kind == "limits" and (amount is None or milli_value(amount) == 0):
-        amount = allocatable.get(resource)
+    if kind == "limits" and resource in DEFAULTED_LIMITS and _is_zero(amount):
+        whole = pod.spec.resources.limits.get(resource) if pod.spec.resources is not None else None
+        amount = allocatable.get(resource) if _is_zero(whole) else whole
     amount = amount or "0"
     divisor = selector.divisor or "1"
     if milli_value(divisor) == 0:
@@ -81,6 +86,10 @@ def resource_value(
     if resource == "cpu":
         return str(_divide_up(milli_value(amount), milli_value(divisor)))
     return str(_divide_up(value(amount), value(divisor)))
+
+
+def _is_zero(amount: str | None) -> bool:
+    return amount is None or milli_value(amount) == 0
 
 
 def _divide_up(amount: int, divisor: int) -> int:

@@ -31,6 +31,8 @@ from podling.runtime.values import SWAP_MAX
 SHARES_MIN = 2
 SHARES_MAX = 262144
 QUOTA_MIN = 1000
+QUOTA_MAX = (1 << 44) - 1
+"""The largest quota that the kernel accepts (``MAX_BW`` in ``kernel/sched/core.c``), in microseconds."""
 
 GUARANTEED_OOM_SCORE_ADJ = -997
 BEST_EFFORT_OOM_SCORE_ADJ = 1000
@@ -44,7 +46,7 @@ def cpu_quota(milli_cpu: int, period: int) -> int | None:
     """Return microseconds of CPU per ``period`` microseconds; None: no limit."""
     if milli_cpu == 0:
         return None
-    return max(milli_cpu * period // 1000, QUOTA_MIN)
+    return min(max(milli_cpu * period // 1000, QUOTA_MIN), QUOTA_MAX)
 
 
 def cgroup_parent(pod: Pod, config: KubeletConfig) -> str:
@@ -110,21 +112,25 @@ WHOLE_CONTAINER_OOM_KILL = {"memory.oom.group": "1"}
 def container_resources(
     pod: Pod, container: Container, config: KubeletConfig, node: NodeMemory
 ) -> LinuxResources:
-    """Return one container's cgroup values. A container without a limit of its own has the pod's."""
+    """Return one container's cgroup values. A container without a limit of its own has the pod's.
+
+    A limit of zero is none. A request of zero is one: it does not follow the limit.
+    """
     spec = pod.spec
     requests, limits = container.resources.requests, dict(container.resources.limits)
     if spec.resources is not None:
         for name in ("cpu", "memory"):
-            if name in spec.resources.limits:
-                limits.setdefault(name, spec.resources.limits[name])
-    cpu_request, cpu_limit = _milli(requests, "cpu"), _milli(limits, "cpu")
+            if name in spec.resources.limits and not _milli(limits, name):
+                limits[name] = spec.resources.limits[name]
+    cpu_limit = _milli(limits, "cpu")
+    cpu_request = _milli(requests, "cpu") if "cpu" in requests else cpu_limit
     period = int(config.cpu_cfs_quota_period * 1_000_000)
     limited = config.cpu_cfs_quota and not has_exclusive_cpus(spec, container, config)
     quota = cpu_quota(cpu_limit, period) if limited else None
     memory = _amount(limits, "memory") or None
     swap = swap_bytes(pod, container, config, node)
     return LinuxResources(
-        cpu_shares=cpu_shares(cpu_request or cpu_limit),
+        cpu_shares=cpu_shares(cpu_request),
         cpu_quota=quota,
         cpu_period=period if quota is not None else None,
         memory_limit=memory,
@@ -182,6 +188,7 @@ def pod_resources(spec: PodSpec, config: KubeletConfig) -> LinuxResources:
 
 
 def _all_limited(spec: PodSpec, name: str) -> bool:
-    if spec.resources is not None and name in spec.resources.limits:
+    """Return whether the pod or each container has a limit; zero is none (``ResourceConfigForPod``)."""
+    if spec.resources is not None and _milli(spec.resources.limits, name):
         return True
-    return all(name in container.resources.limits for container in regular_and_init(spec))
+    return all(_milli(container.resources.limits, name) for container in regular_and_init(spec))

@@ -7,10 +7,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from podling.api.core_v1 import Container, Pod, ResourceFieldSelector
+from podling.api.core_v1 import Container, DownwardAPIVolumeFile, Pod, ResourceFieldSelector
 from podling.kubelet.containers.env import EnvFacts, environment
 from podling.kubelet.downward import resource_value
 from podling.kubelet.references import References
+from podling.kubelet.volumes.base import VolumeFacts
+from podling.kubelet.volumes.payloads import downward_files
 from podling.testing import ControlPlane
 
 POD = msgspec.convert(
@@ -75,4 +77,38 @@ async def test_resource_fields_are_divided_and_rounded_up(
 def test_missing_limit_is_the_allocatable_amount(resource: str, value: str) -> None:
     allocatable = {"cpu": "4", "memory": "8Gi"}
     selector = ResourceFieldSelector(resource=resource)
-    assert resource_value(Container(name="app"), selector, allocatable) == value
+    assert resource_value(POD, Container(name="app"), selector, allocatable) == value
+
+
+WHOLE = {"cpu": "2", "memory": "1Gi", "hugepages-2Mi": "8Mi"}
+ALLOCATABLE = {"cpu": "4", "memory": "8Gi", "ephemeral-storage": "1Gi", "hugepages-2Mi": "64Mi"}
+
+
+@pytest.mark.parametrize(
+    ("own", "whole", "resource", "value"),
+    [
+        ({}, WHOLE, "limits.cpu", "2"),
+        ({}, WHOLE, "limits.memory", str(1 << 30)),
+        ({}, WHOLE, "limits.ephemeral-storage", str(1 << 30)),
+        ({"cpu": "0", "memory": "0"}, WHOLE, "limits.cpu", "2"),
+        ({"cpu": "1"}, WHOLE, "limits.cpu", "1"),
+        ({"cpu": "1"}, WHOLE, "limits.memory", str(1 << 30)),
+        ({}, {"cpu": "0"}, "limits.cpu", "4"),
+        ({}, {"cpu": "2"}, "limits.memory", str(8 << 30)),
+        ({}, WHOLE, "requests.cpu", "0"),
+        ({}, WHOLE, "limits.hugepages-2Mi", "0"),
+    ],
+)
+async def test_missing_limit_is_that_of_the_pod_as_a_whole(
+    cluster: ControlPlane, own: dict[str, str], whole: dict[str, str], resource: str, value: str
+) -> None:
+    """In variables and files alike: the container's limit, the pod's, the node's allocatable amount."""
+    ref = {"resource": resource, "containerName": "app"}
+    env = [{"name": "R", "valueFrom": {"resourceFieldRef": ref}}]
+    container = {"name": "app", "resources": {"limits": own}, "env": env}
+    subject = msgspec.convert({"spec": {"containers": [container], "resources": {"limits": whole}}}, Pod)
+    facts = EnvFacts(allocatable=ALLOCATABLE)
+    found = await environment(subject, subject.spec.containers[0], References(cluster.client), facts)
+    files = [msgspec.convert({"path": "r", "resourceFieldRef": ref}, DownwardAPIVolumeFile)]
+    written = downward_files(subject, files, None, VolumeFacts((), ALLOCATABLE))
+    assert (found["R"], written["r"].data.decode()) == (value, value)

@@ -10,12 +10,14 @@ import tempfile
 from collections import Counter
 from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from msgspec import Struct
 
 from podling.api.core_v1 import Node, Pod
 from podling.client.base import PatchType
+from podling.machinery.conditions import find
 from podling.machinery.errors import ApiError
 from podling.machinery.quantity import parse
 from podling.sim import loop
@@ -81,7 +83,8 @@ def test_grants_fit_the_node_and_classes_stay(steps: list[Step]) -> None:
         loop.run(play(steps, Path(directory)))
 
 
-async def play(steps: list[Step], root: Path) -> None:
+async def play(steps: list[Step], root: Path) -> dict[str, str]:
+    """Take the steps and check the laws after each; return what became of each pod that is left."""
     async with memory_cluster() as plane, sim_node(plane, root) as node:
         await node.client.create(OVERHEAD_CLASS)
         laws = Laws(node)
@@ -90,6 +93,72 @@ async def play(steps: list[Step], root: Path) -> None:
             for _ in range(3):
                 await node.pass_time(0.5)
                 await laws.check()
+        return {
+            found.metadata.name or "": outcome(found)
+            for found in (await node.client.list(Pod, "default")).items
+        }
+
+
+def outcome(found: Pod) -> str:
+    """Return why a pod was rejected, or what its resize waits for, or its phase."""
+    pending = find(found.status.conditions, "PodResizePending")
+    return found.status.reason or (pending.reason if pending is not None else "") or found.status.phase or ""
+
+
+@pytest.mark.parametrize(
+    ("steps", "outcomes"),
+    [
+        pytest.param(
+            [Step("create", name, "500m", "sidecar-init") for name in "ab"],
+            {"a": "Running", "b": "OutOfcpu"},
+            id="init-container-after-a-sidecar-runs-beside-it",
+        ),
+        pytest.param(
+            [Step("create", "a", "3", "stubborn"), Step("delete", "a"), Step("create", "b", "1500m")],
+            {"a": "Running", "b": "OutOfcpu"},
+            id="ending-pod-holds-its-resources-until-its-containers-ended",
+        ),
+        pytest.param(
+            [Step("create", "a", "3"), Step("delete", "a"), Step("create", "b", "3")],
+            {"b": "Running"},
+            id="deleted-pod-holds-nothing",
+        ),
+        pytest.param(
+            [Step("job", "a", "3"), Step("wait"), Step("create", "b", "3")],
+            {"a": "Succeeded", "b": "Running"},
+            id="ended-pod-holds-nothing",
+        ),
+        pytest.param(
+            [Step("create", "a", "3"), Step("create", "b", "1500m"), Step("create", "c", "500m")],
+            {"a": "Running", "b": "OutOfcpu", "c": "Running"},
+            id="pod-beyond-the-node-is-rejected",
+        ),
+        pytest.param(
+            [Step("create", "a", "1500m"), Step("create", "b", "1500m"), Step("resize", "a", "3")],
+            {"a": "Deferred", "b": "Running"},
+            id="resize-beyond-what-is-free-is-deferred",
+        ),
+        pytest.param(
+            [Step("create", "a"), Step("create", "b", "3"), Step("resize", "a", "1500m"), Step("restart")],
+            {"a": "Deferred", "b": "Running"},
+            id="restarted-kubelet-knows-what-it-granted",
+        ),
+        pytest.param(
+            [
+                Step("create", "a", "500m", "pod-level"),
+                Step("create", "b", "3"),
+                Step("resize", "a", "1500m"),
+                Step("restart"),
+            ],
+            {"a": "Deferred", "b": "Running"},
+            id="restarted-kubelet-knows-what-it-granted-to-a-whole-pod",
+        ),
+    ],
+)
+def test_each_step_ends_as_the_resources_allow(
+    tmp_path: Path, steps: list[Step], outcomes: dict[str, str]
+) -> None:
+    assert loop.run(play(steps, tmp_path)) == outcomes
 
 
 async def take(node: SimNode, step: Step) -> None:

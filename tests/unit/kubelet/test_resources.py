@@ -50,8 +50,11 @@ def test_cpu_shares_follow_milli_cpu(milli: int, shares: int) -> None:
     assert cpu_shares(milli) == shares
 
 
-@pytest.mark.parametrize(("milli", "quota"), [(0, None), (1, 1000), (500, 50000), (2000, 200000)])
-def test_cpu_quota_has_a_minimum(milli: int, quota: int | None) -> None:
+@pytest.mark.parametrize(
+    ("milli", "quota"),
+    [(0, None), (1, 1000), (10, 1000), (500, 50000), (2000, 200000), ((1 << 63) - 1, (1 << 44) - 1)],
+)
+def test_cpu_quota_is_one_that_the_kernel_accepts(milli: int, quota: int | None) -> None:
     assert cpu_quota(milli, 100000) == quota
 
 
@@ -81,6 +84,32 @@ def test_single_process_oom_kill_spares_the_container(single: bool, unified: dic
 def test_container_without_limits_has_the_pods() -> None:
     subject = pod(container(), resources={"limits": {"memory": "1Gi"}})
     assert container_resources(subject, subject.spec.containers[0], CONFIG, NODE).memory_limit == GIB
+
+
+@pytest.mark.parametrize(
+    ("own", "whole", "values"),
+    [
+        ({"limits": {"cpu": "0", "memory": "0"}}, {}, (2, None, None)),
+        ({"limits": {"cpu": "0", "memory": "0"}}, {"cpu": "1", "memory": "1Gi"}, (1024, 100000, GIB)),
+        ({"requests": {"cpu": "0"}, "limits": {"cpu": "1"}}, {}, (2, 100000, None)),
+        ({"requests": {"cpu": "0"}}, {"cpu": "1"}, (2, 100000, None)),
+        ({"requests": {"cpu": "1m"}, "limits": {"cpu": "1m"}}, {}, (2, 1000, None)),
+    ],
+)
+def test_limit_of_zero_is_none_and_request_of_zero_is_least(
+    own: dict[str, Any], whole: dict[str, str], values: tuple[int, int | None, int | None]
+) -> None:
+    subject = pod(container(**own), resources={"limits": whole})
+    found = container_resources(subject, subject.spec.containers[0], CONFIG, NODE)
+    assert (found.cpu_shares, found.cpu_quota, found.memory_limit) == values
+
+
+@pytest.mark.parametrize("whole", [{}, {"cpu": "0", "memory": "0"}])
+def test_container_with_a_limit_of_zero_leaves_the_pod_without(whole: dict[str, str]) -> None:
+    limited = container(requests=SMALL, limits={"cpu": "1", "memory": "2Gi"})
+    unlimited = {**container(limits={"cpu": "0", "memory": "0"}), "name": "other"}
+    found = pod_resources(spec(limited, unlimited, resources={"limits": whole}), CONFIG)
+    assert (found.cpu_quota, found.memory_limit) == (None, None)
 
 
 @pytest.mark.parametrize(

@@ -92,7 +92,7 @@ async def _variable(
     if source.resource_field_ref is not None:
         name = source.resource_field_ref.container_name or container.name
         subject = find_container(pod.spec, name) or container
-        return resource_value(subject, source.resource_field_ref, facts.allocatable)
+        return resource_value(pod, subject, source.resource_field_ref, facts.allocatable)
     if source.file_key_ref is not None:
         file_ref = source.file_key_ref
         directory = facts.volumes.get(file_ref.volume_name)

@@ -115,13 +115,13 @@ def plan_pod(
     init = plan_init(pod, observed, probes, resized)
     if init.failed:
         return replace(plan, kill_pod=True)
-    plan = replace(plan, kill=(*_superseded_containers(observed), *init.kill), start_init=init.start)
+    plan = replace(plan, kill=(*superseded_containers(observed), *init.kill), start_init=init.start)
     if init.initialized:
         plan = _plan_regular(pod, observed, probes, plan, resized)
     return _hold_back(plan, observed, backoff, now)
 
 
-def _superseded_containers(observed: PodObservation) -> tuple[Kill, ...]:
+def superseded_containers(observed: PodObservation) -> tuple[Kill, ...]:
     """Return running containers that have a successor: the runtime failed to list them for a while."""
     return tuple(
         Kill(found.id, found.name, f"Container {found.name} has been replaced", KillReason.UNKNOWN_STATE)

@@ -48,10 +48,10 @@ class PodRecord:
         self.pod = pod
         self.uid = pod.metadata.uid or ""
         self.observed = PodObservation(self.uid)
-        self.occupant = occupant(pod)
-        """The pod's claim on its node."""
         self.memory = PodMemory(BackoffTable(services.backoff))
         self.resize = Resize.from_pod(pod)
+        self.occupant = occupant(self.resize.granted(pod))
+        """The pod's claim on its node: what was granted to it."""
         self.retry_trigger = PERIODIC
         """The cause of the next try of a deferred resize."""
         self.verdict: Verdict | None = None

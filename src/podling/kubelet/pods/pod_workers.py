@@ -259,7 +259,7 @@ class PodWorkers(Mapping[str, PodWorker]):
         """
         worker = self._workers[pod.metadata.uid or ""]
         order = worker.record.resize_order()
-        claims = {uid: each.record.occupant for uid, each in self._workers.items() if each.holds_resources}
+        claims = {uid: each.record.occupant for uid, each in self._workers.items() if each.may_hold_resources}
         deferred = [each for each in self._workers.values() if each.record.resize_deferred]
         ahead = [each for each in deferred if each is not worker and each.record.resize_order() < order]
         for each in sorted(ahead, key=lambda each: each.record.resize_order()):

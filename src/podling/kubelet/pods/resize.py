@@ -24,7 +24,7 @@ from podling.kubelet.resources import container_resources
 from podling.kubelet.status import conditions as rules
 from podling.kubelet.swap import LIMITED_SWAP, NodeMemory, swap_behavior
 from podling.kubelet.topology import cpu_rules, memory_rules
-from podling.machinery.conditions import find
+from podling.machinery.conditions import is_true
 from podling.machinery.pods import GUARANTEED, pod_requests, qos_class_of, regular_and_init
 from podling.machinery.quantity import Quantity, parse
 from podling.runtime.base import Container as Observed
@@ -70,24 +70,40 @@ def _granted(container: Container, allocation: Allocation) -> Container:
 
 
 def allocation_from_status(pod: Pod) -> Allocation:
-    """Return the allocation that an earlier kubelet granted, according to the pod's status."""
-    progress = find(pod.status.conditions, rules.POD_RESIZE_IN_PROGRESS)
-    if progress is not None and progress.status == "True":
-        return desired_resources(pod.spec)
-    statuses = (*pod.status.init_container_statuses, *pod.status.container_statuses)
-    reported = {
-        status.name: ResourceRequirements(
-            requests=status.allocated_resources,
-            limits=status.resources.limits,
-            claims=status.resources.claims,
-        )
-        for status in statuses
-        if status.resources is not None
+    """Return the allocation that an earlier kubelet granted, according to the pod's status.
+
+    The status shows requests as granted, but limits as they are: those of a resize in progress may differ.
+    """
+    desired, status = desired_resources(pod.spec), pod.status
+    in_progress = is_true(status.conditions, rules.POD_RESIZE_IN_PROGRESS)
+    shown = {
+        each.name: (each.allocated_resources, each.resources)
+        for each in (*status.init_container_statuses, *status.container_statuses)
     }
-    if pod.status.resources is not None:
-        limits = pod.status.resources.limits
-        reported[POD] = ResourceRequirements(requests=pod.status.allocated_resources, limits=limits)
-    return {**desired_resources(pod.spec), **reported}
+    shown[POD] = (status.allocated_resources, status.resources)
+    reported = {}
+    for name, (requests, actual) in shown.items():
+        if actual is None:
+            continue
+        limits: Mapping[str, str] = actual.limits
+        if in_progress:
+            limits = _granted_limits(requests, limits, desired.get(name), qos_class_of(pod))
+        reported[name] = ResourceRequirements(requests=requests, limits=dict(limits), claims=actual.claims)
+    return {**desired, **reported}
+
+
+def _granted_limits(
+    requests: Mapping[str, str], actual: Mapping[str, str], wanted: ResourceRequirements | None, qos: str
+) -> Mapping[str, str]:
+    """Return the limits that were granted together with ``requests``, as far as they are known."""
+    if wanted is not None and requests == wanted.requests:
+        return wanted.limits
+    if qos == GUARANTEED:
+        return requests
+    return {
+        name: requests[name] if name in requests and parse(requests[name]) > parse(limit) else limit
+        for name, limit in actual.items()
+    }
 
 
 class Pending(Struct, frozen=True):
@@ -177,13 +193,14 @@ def _request(container: Container, name: str) -> Quantity:
 
 
 class Update(Struct, frozen=True):
-    """New limits for one running container."""
+    """New limits of one resource for one running container."""
 
     name: str
     container_id: str
+    resource: str
     resources: LinuxResources
     grows: bool
-    """True if no limit shrinks. Updates that shrink go first and free resources."""
+    """True if the limit does not shrink. Updates that shrink go first and free resources."""
     memory_limit: int | None = None
     """The new memory limit, if it is smaller than the one before."""
 
@@ -193,39 +210,55 @@ class ResizePlan(Struct, frozen=True):
 
     restart: tuple[str, ...] = ()
     updates: tuple[Update, ...] = ()
+    shrink_by_restart: frozenset[str] = frozenset()
+    """The resources of which a container gives some back when it restarts, and the pod no earlier."""
 
     @property
     def done(self) -> bool:
         return not self.restart and not self.updates
 
 
+RESOURCES = ("memory", "cpu")
+"""The resources that a resize changes, in the order in which it changes them (``doPodResizeAction``)."""
+
+UNLIMITED = -1
+"""The value that takes a limit away; None would leave it."""
+
+
 def plan_resize(pod: Pod, observed: PodObservation, config: KubeletConfig, node: NodeMemory) -> ResizePlan:
     """Return the steps that give the running containers the resources of ``pod`` (as granted)."""
     restart: list[str] = []
     updates: list[Update] = []
+    shrunk: set[str] = set()
     for container in (*pod.spec.init_containers, *pod.spec.containers):
         found = observed.newest(container.name)
         if found is None or found.state is not ContainerState.RUNNING or found.resources is None:
             continue
         target = container_resources(pod, container, config, node)
         changed = changed_resources(found.resources, target)
-        if not changed:
-            continue
-        if _needs_restart(container, changed):
+        own = [_update(found, found.resources, target, resource) for resource in changed]
+        if changed and _needs_restart(container, changed):
             restart.append(container.name)
+            shrunk.update(update.resource for update in own if not update.grows)
         else:
-            updates.append(_update(found, target))
-    return ResizePlan(tuple(restart), tuple(sorted(updates, key=lambda update: update.grows)))
+            updates += own
+    updates.sort(key=lambda update: (RESOURCES.index(update.resource), update.grows))
+    return ResizePlan(tuple(restart), tuple(updates), frozenset(shrunk))
 
 
 def changed_resources(current: LinuxResources, target: LinuxResources) -> tuple[str, ...]:
     """Return which of cpu and memory differ."""
     changed = []
-    if (current.cpu_shares, current.cpu_quota) != (target.cpu_shares, target.cpu_quota):
+    if (current.cpu_shares, _limit(current.cpu_quota)) != (target.cpu_shares, _limit(target.cpu_quota)):
         changed.append("cpu")
-    if current.memory_limit != target.memory_limit:
+    if _limit(current.memory_limit) != _limit(target.memory_limit):
         changed.append("memory")
     return tuple(changed)
+
+
+def _limit(value: int | None) -> int | None:
+    """Return a limit in force; None if there is none."""
+    return None if value is None or value < 0 else value
 
 
 def _needs_restart(container: Container, changed: Iterable[str]) -> bool:
@@ -233,25 +266,26 @@ def _needs_restart(container: Container, changed: Iterable[str]) -> bool:
     return any(policies.get(name) == "RestartContainer" for name in changed)
 
 
-def _update(found: Observed, target: LinuxResources) -> Update:
-    current = found.resources or LinuxResources()
-    shrinks_memory = _shrinks(target.memory_limit, current.memory_limit)
-    shrinks_cpu = _shrinks(target.cpu_quota, current.cpu_quota) or _shrinks(
-        target.cpu_shares, current.cpu_shares
-    )
+def _update(found: Observed, current: LinuxResources, target: LinuxResources, resource: str) -> Update:
+    limits = part_of(target, resource)
+    if resource == "cpu":
+        grows = not _shrinks(target.cpu_quota, _limit(current.cpu_quota))
+        return Update(found.name, found.id, resource, limits, grows)
+    grows = not _shrinks(target.memory_limit, _limit(current.memory_limit))
+    if target.memory_swap_limit is None and current.memory_swap_limit is not None:
+        limits = structs.replace(limits, memory_swap_limit=UNLIMITED)
     return Update(
-        name=found.name,
-        container_id=found.id,
-        resources=LinuxResources(
-            cpu_shares=target.cpu_shares,
-            cpu_quota=target.cpu_quota,
-            cpu_period=target.cpu_period,
-            memory_limit=target.memory_limit,
-            memory_swap_limit=target.memory_swap_limit,
-        ),
-        grows=not shrinks_memory and not shrinks_cpu,
-        memory_limit=target.memory_limit if shrinks_memory else None,
+        found.name, found.id, resource, limits, grows, memory_limit=None if grows else target.memory_limit
     )
+
+
+def part_of(target: LinuxResources, resource: str) -> LinuxResources:
+    """Return the limits of one resource alone; one that ``target`` does not have is taken away."""
+    if resource == "cpu":
+        quota = UNLIMITED if target.cpu_quota is None else target.cpu_quota
+        return LinuxResources(cpu_shares=target.cpu_shares, cpu_quota=quota, cpu_period=target.cpu_period)
+    limit = UNLIMITED if target.memory_limit is None else target.memory_limit
+    return LinuxResources(memory_limit=limit, memory_swap_limit=target.memory_swap_limit)
 
 
 def _shrinks(new: int | None, old: int | None) -> bool:

@@ -6,6 +6,7 @@ freed resources. One that cannot be applied now (memory use above the new limit)
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 
 import msgspec
@@ -13,7 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from podling import clock
-from podling.api.core_v1 import Pod, PodCondition
+from podling.api.core_v1 import Container, Pod, PodCondition
 from podling.kubelet.deps import KubeletDeps
 from podling.kubelet.kubelet_metrics import KubeletMetrics
 from podling.kubelet.observation import PodObservation
@@ -21,12 +22,14 @@ from podling.kubelet.pods.resize import (
     DEFERRED,
     INFEASIBLE,
     PERIODIC,
+    RESOURCES,
     Allocation,
     Pending,
     ResizePlan,
     Update,
     allocation_from_status,
     desired_resources,
+    part_of,
     plan_resize,
     with_allocation,
 )
@@ -34,7 +37,8 @@ from podling.kubelet.resources import pod_resources
 from podling.kubelet.status import conditions as rules
 from podling.kubelet.swap import NodeMemory
 from podling.machinery.conditions import find
-from podling.runtime.base import UpdatesSandboxes
+from podling.machinery.quantity import value
+from podling.runtime.base import LinuxResources, UpdatesSandboxes
 from podling.runtime.failures import RuntimeFailure
 
 RETRY = timedelta(minutes=3)
@@ -47,12 +51,20 @@ class Resize(Struct, frozen=True):
     pending: Pending | None = None
     in_progress: bool = False
     error: str = ""
+    generation: int = 0
+    """The generation of the spec that was granted."""
 
     @classmethod
     def from_pod(cls, pod: Pod) -> Resize:
+        """Return the progress that an earlier kubelet reported."""
         progress = find(pod.status.conditions, rules.POD_RESIZE_IN_PROGRESS)
+        pending = find(pod.status.conditions, rules.POD_RESIZE_PENDING)
         return cls(
-            allocation_from_status(pod), in_progress=progress is not None and progress.status == "True"
+            allocation_from_status(pod),
+            pending=Pending(pending.reason, pending.message) if pending is not None else None,
+            in_progress=progress is not None and progress.status == "True",
+            error=progress.message if progress is not None else "",
+            generation=progress.observed_generation if progress is not None else 0,
         )
 
     def granted(self, pod: Pod) -> Pod:
@@ -77,6 +89,7 @@ class Resize(Struct, frozen=True):
                     status="True",
                     reason="Error" if self.error else "",
                     message=self.error,
+                    observed_generation=self.generation,
                 )
             )
         return tuple(conditions)
@@ -101,15 +114,18 @@ class Resizer:
         if desired_resources(pod.spec) == resize.allocation:
             return replace(resize, pending=None)
         if refusal is not None:
-            if refusal != resize.pending:
-                self._record_event(pod, "Warning", f"Resize{refusal.reason}", refusal.message)
+            known = resize.pending
+            if known is None or (known.reason, known.message) != (refusal.reason, refusal.message):
+                text = resize_message(refusal.reason, pod, pod.metadata.generation, refusal.message)
+                self._record_event(pod, "Warning", f"Resize{refusal.reason}", text)
                 if refusal.reason == INFEASIBLE:
                     self._metrics.infeasible_resizes[refusal.detail] += 1
             return replace(resize, pending=refusal)
         if resize.pending is not None and resize.pending.reason == DEFERRED:
             self._metrics.deferred_accepted[trigger] += 1
-        self._record_event(pod, "Normal", "ResizeStarted", f"Pod resize started: {_summary(pod)}")
-        return Resize(desired_resources(pod.spec), in_progress=True)
+        generation = pod.metadata.generation
+        self._record_event(pod, "Normal", "ResizeStarted", resize_message("started", pod, generation))
+        return Resize(desired_resources(pod.spec), in_progress=True, generation=generation)
 
     def plan(self, pod: Pod, observed: PodObservation, node: NodeMemory) -> ResizePlan:
         return plan_resize(pod, observed, self._deps.config, node)
@@ -123,27 +139,40 @@ class Resizer:
         except RuntimeFailure as error:
             self._metrics.resize_milliseconds.observe("false", (clock.monotonic() - start) * 1000)
             if str(error) != resize.error:
-                self._record_event(pod, "Warning", "ResizeError", str(error))
+                text = resize_message("error", pod, resize.generation, str(error))
+                self._record_event(pod, "Warning", "ResizeError", text)
             return replace(resize, in_progress=True, error=str(error))
         self._metrics.resize_milliseconds.observe("true", (clock.monotonic() - start) * 1000)
         if plan.restart:
             return replace(resize, error="")
-        self._record_event(pod, "Normal", "ResizeCompleted", f"Pod resize completed: {_summary(pod)}")
+        text = resize_message("completed", pod, resize.generation)
+        self._record_event(pod, "Normal", "ResizeCompleted", text)
         return replace(resize, in_progress=False, error="")
 
     async def _update(self, pod: Pod, observed: PodObservation, plan: ResizePlan) -> None:
-        """Update the containers that shrink, then the pod as a whole, then the containers that grow."""
+        """Update for each resource the containers that shrink, then the pod, then the containers that grow.
+
+        A pod's limit never is below those of its containers: version 1 of cgroups refuses such a quota. The
+        pod shrinks after the restarts of containers that shrink by them, and grows before.
+        """
         target = pod_resources(pod.spec, self._deps.config)
-        await self._check_memory(plan.updates, observed, target.memory_limit)
+        shrinks = pod_memory_shrinks(pod, target, plan)
+        await self._check_memory(plan.updates, observed, target.memory_limit if shrinks else None)
+        for resource in RESOURCES:
+            updates = [update for update in plan.updates if update.resource == resource]
+            await self._update_containers(update for update in updates if not update.grows)
+            if resource not in plan.shrink_by_restart:
+                await self._update_pod(observed, part_of(target, resource))
+            await self._update_containers(update for update in updates if update.grows)
+
+    async def _update_containers(self, updates: Iterable[Update]) -> None:
+        for update in updates:
+            await self._deps.runtime.update_resources(update.container_id, update.resources)
+
+    async def _update_pod(self, observed: PodObservation, limits: LinuxResources) -> None:
         runtime = self._deps.runtime
-        for update in plan.updates:
-            if not update.grows:
-                await runtime.update_resources(update.container_id, update.resources)
         if observed.sandbox is not None and isinstance(runtime, UpdatesSandboxes):
-            await runtime.update_sandbox_resources(observed.sandbox.id, target)
-        for update in plan.updates:
-            if update.grows:
-                await runtime.update_resources(update.container_id, update.resources)
+            await runtime.update_sandbox_resources(observed.sandbox.id, limits)
 
     async def _check_memory(
         self, updates: tuple[Update, ...], observed: PodObservation, pod_limit: int | None
@@ -172,11 +201,27 @@ class Resizer:
         self._deps.recorder.event(pod, type_, reason, message)
 
 
-def _summary(pod: Pod) -> str:
-    """Return the granted resources as the events' JSON."""
-    containers = [
-        {"name": c.name, "resources": msgspec.to_builtins(c.resources)}
-        for c in (*pod.spec.init_containers, *pod.spec.containers)
-    ]
-    summary = {"containers": containers, "generation": pod.metadata.generation}
-    return msgspec.json.encode(summary).decode()
+def pod_memory_shrinks(pod: Pod, target: LinuxResources, plan: ResizePlan) -> bool:
+    """Return whether the memory limit of the pod as a whole may shrink now; use includes the page cache."""
+    if target.memory_limit is None or "memory" in plan.shrink_by_restart:
+        return False
+    if any(update.memory_limit is not None for update in plan.updates):
+        return True
+    shown = pod.status.resources.limits.get("memory") if pod.status.resources is not None else None
+    return shown is not None and target.memory_limit < value(shown)
+
+
+def resize_message(what: str, pod: Pod, generation: int, error: str = "") -> str:
+    """Return the text of an event about a resize to the resources of ``pod`` (``podResizeMessage``)."""
+    summary = {
+        "initContainers": [_own(container) for container in pod.spec.init_containers],
+        "containers": [_own(container) for container in pod.spec.containers],
+        "generation": generation,
+        "error": error,
+    }
+    given = {key: value for key, value in summary.items() if value or key == "generation"}
+    return f"Pod resize {what}: {msgspec.json.encode(given).decode()}"
+
+
+def _own(container: Container) -> dict[str, object]:
+    return {"name": container.name, "resources": msgspec.to_builtins(container.resources)}

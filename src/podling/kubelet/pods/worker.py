@@ -96,6 +96,8 @@ class PodWorker:
         self._shown: tuple[Mapping[str, str], Mapping[str, str]] | None = None
         self.admitted = False
         """True once the node has admitted the pod: it counts against the node's resources."""
+        self._was_admitted = pod.status.start_time is not None
+        """True if an earlier kubelet admitted the pod: it reported the start."""
         self.waits_for_preemption = False
         """True while preempted pods end: the pod is admitted after them."""
         self._rejected = False
@@ -118,11 +120,22 @@ class PodWorker:
     def holds_resources(self) -> bool:
         """Return whether the pod was admitted and still counts against the node's resources.
 
-        A pod that was deleted by force does not: the API may have bound another in its place already.
+        A pod that was deleted by force does not: the API may have bound another in its place already. Nor
+        does one whose containers have ended, while its volumes are still in use.
         """
-        if isinstance(self.state, Finished) or self._demand.gone or is_terminal(self.record.pod):
+        if isinstance(self.state, Terminated | Finished) or self._rejected or self._demand.gone:
             return False
-        return self.admitted or not isinstance(self.state, Syncing)
+        if is_terminal(self.record.pod):
+            return False
+        return self.admitted or self._was_admitted or not isinstance(self.state, Syncing)
+
+    @property
+    def may_hold_resources(self) -> bool:
+        """Return whether the pod holds resources, or is not decided about yet.
+
+        After a restart the runtime may have containers of a pod that has no status yet.
+        """
+        return self.holds_resources or (self.record.verdict is None and isinstance(self.state, Syncing))
 
     def kill(self, verdict: Verdict, grace_override: int | None = None) -> None:
         """End the pod by the kubelet's decision (eviction, shutdown, preemption)."""
@@ -253,6 +266,9 @@ class PodWorker:
             return
         probes = self._services.prober.view(self.uid)
         resized = frozenset(self.record.resize_plan(pod).restart)
+        if resized:
+            # The pod grows before its containers do.
+            await self.record.carry_out_resize(pod)
         plan = plan_pod(pod, self.record.observed, memory.backoff.view(pod), now, probes, resized)
         if plan.kill_pod and not plan.create_sandbox:
             # Nothing is left to start: remaining containers (sidecars) end with the pod.
@@ -348,7 +364,8 @@ class PodWorker:
             for found in self.record.observed.running
             if found.resources is not None
         }
-        self._services.assignments.adopt(self.record.pod, running)
+        pod = self.record.resize.granted(self.record.pod)
+        self._services.assignments.adopt(pod, running)
 
     def _reject(self, rejection: Verdict, now: datetime) -> None:
         self._rejected = True
@@ -407,6 +424,7 @@ class PodWorker:
         if not silent:
             self.record.decide_status(ended=True)
         self.state = Terminated(state.gone)
+        self._services.resources_changed(PODS_REMOVED)
         self._wake.set()
 
     async def _clean_up(self, state: Terminated) -> None:

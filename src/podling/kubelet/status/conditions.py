@@ -160,10 +160,11 @@ def all_restarting_condition(restarting: bool, phase: str) -> PodCondition:
 def with_transitions(
     conditions: Iterable[PodCondition], before: Iterable[PodCondition], generation: int, now: datetime
 ) -> tuple[PodCondition, ...]:
-    """Give each condition its transition time and the generation that it was decided for."""
+    """Give each condition its transition time and, unless it has one, the generation that it is about."""
     held = {found.type: found for found in before}
     result = []
     for condition in conditions:
         moment = transition_time(held.get(condition.type), condition.status, now)
-        result.append(structs.replace(condition, last_transition_time=moment, observed_generation=generation))
+        about = condition.observed_generation or generation
+        result.append(structs.replace(condition, last_transition_time=moment, observed_generation=about))
     return tuple(result)

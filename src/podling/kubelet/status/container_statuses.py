@@ -22,7 +22,6 @@ from podling.api.core_v1 import (
     ContainerUser,
     LinuxContainerUser,
     Pod,
-    ResourceRequirements,
     VolumeMount,
     VolumeMountStatus,
 )
@@ -84,6 +83,7 @@ def container_statuses(
         else:
             status = _from_memory(pod, kind, container, before.get(container.name), facts)
         status = _waiting(pod, kind, container, status, observed, facts)
+        status = _with_resources(kind, container, status, before.get(container.name), facts)
         result.append(_with_probes(kind, container, status, probes, observed))
     return tuple(result)
 
@@ -113,8 +113,6 @@ def _from_runtime(
     if newest.state is RuntimeState.RUNNING:
         status = structs.replace(
             status,
-            allocated_resources=container.resources.requests,
-            resources=_actual(container, before, facts),
             volume_mounts=_mounts(container),
             user=_user(newest),
         )
@@ -139,13 +137,25 @@ def _stop_signal(container: Container, newest: Observed) -> str | None:
     return name if asked or name != USUAL_STOP_SIGNAL else None
 
 
-def _actual(
-    container: Container, before: ContainerStatus | None, facts: ContainerFacts
-) -> ResourceRequirements:
-    """Return the running container's resources: until a resize is applied, the earlier ones."""
-    if container.name in facts.stale and before is not None and before.resources is not None:
-        return before.resources
-    return container.resources
+def _with_resources(
+    kind: ContainerKind,
+    container: Container,
+    status: ContainerStatus,
+    before: ContainerStatus | None,
+    facts: ContainerFacts,
+) -> ContainerStatus:
+    """Add the resources granted to the container, and those it has: until a resize is applied, the earlier.
+
+    A container that does not run has what was granted. Upstream shows that once the runtime has the
+    container; here all do, as a kubelet that restarts reads it from the status.
+    """
+    if kind is ContainerKind.EPHEMERAL:
+        return status
+    actual = container.resources
+    is_stale = status.state.running is not None and container.name in facts.stale
+    if is_stale and before is not None and before.resources is not None:
+        actual = before.resources
+    return structs.replace(status, allocated_resources=container.resources.requests, resources=actual)
 
 
 def _state(newest: Observed, before: ContainerStatus | None, facts: ContainerFacts) -> ContainerState:

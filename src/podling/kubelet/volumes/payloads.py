@@ -73,5 +73,5 @@ def _downward_text(pod: Pod, file: DownwardAPIVolumeFile, facts: VolumeFacts) ->
         container = find_container(pod.spec, name)
         if container is None:
             raise UnsupportedField(f'container "{name}" not found')
-        return resource_value(container, file.resource_field_ref, facts.allocatable)
+        return resource_value(pod, container, file.resource_field_ref, facts.allocatable)
     return ""

@@ -167,9 +167,9 @@ class Cgroups:
             _write(f"{self.place(controller, path)}/{name}", value)
 
     def _is_raised(self, path: str, memory_limit: int) -> bool:
-        """Return whether a memory limit of version 1 is above the one in force."""
+        """Return whether a memory limit of version 1 is above the one in force; -1 is no limit."""
         if memory_limit <= 0:
-            return False
+            return memory_limit < 0
         return memory_limit > self._number("memory", path, "memory.limit_in_bytes") > 0
 
     def processes(self, path: str) -> list[int]:

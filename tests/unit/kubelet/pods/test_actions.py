@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from podling.api.core_v1 import Pod
 from podling.kubelet.backoff import BackoffEntry
+from podling.kubelet.containers.init_actions import KillReason
 from podling.kubelet.pods.actions import PodPlan, plan_pod
 from podling.kubelet.status.probe_view import ProbeResult, ProbeView
 from podling.runtime.base import ContainerState
@@ -199,6 +200,34 @@ def test_created_container_is_started_anew() -> None:
     made = world(pod("a", policy="Never"), "a")
     made.containers = [replace(found, state=ContainerState.CREATED) for found in made.containers]
     assert started(plan(made)) == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("names", "before", "name", "after"),
+    [
+        ("a b", "b", "a", "a"),
+        ("a b", "b", "a", "a:1"),
+        ("s1 a", "a", "s1", "s1"),
+        ("s1 a", "a", "s1", "s1:1"),
+        ("i1 a", "", "i1", "i1"),
+        ("i1 a", "", "i1", "i1:0 a"),
+    ],
+)
+def test_forgotten_container_ends_once_its_successor_exists(
+    names: str, before: str, name: str, after: str
+) -> None:
+    """One instance of a container runs at any time, also if the successor has ended."""
+    made = world(pod(*names.split()), *before.split(), name)
+    forgotten = made.containers.pop()
+    assert started(plan(made)) == [name]
+    for step in after.split():
+        made.run(step.partition(":")[0])
+        if ":" in step:
+            made.end(step.partition(":")[0], int(step[-1]))
+    assert forgotten.id not in [kill.container_id for kill in plan(made).kill]
+    made.containers.append(forgotten)
+    (kill,) = plan(made).kill
+    assert (kill.container_id, kill.name, kill.reason) == (forgotten.id, name, KillReason.UNKNOWN_STATE)
 
 
 NAMES = ("i1", "s1", "i2", "s2", "a", "b")

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from podling.api.core_v1 import Pod
+from podling.client.base import PatchType
 from podling.kubelet.config import KubeletConfig
 from podling.runtime.base import LinuxResources
 from podling.testing import ControlPlane
@@ -92,3 +94,29 @@ async def test_allocatable_cpus_exclude_the_reserved_ones(node: SimNode) -> None
     found = await node.get("too-much")
     assert found.status.reason == "OutOfcpu"
     assert "requested: 5000, used: 6000, capacity: 10000" in (found.status.message or "")
+
+
+async def test_pod_with_cpus_of_its_own_keeps_them_over_an_infeasible_resize(node: SimNode) -> None:
+    """And over a restart of the kubelet, which finds the resize still infeasible, and over its recall."""
+    await create(node, "owns", ("2", "1Gi"))
+    await create(node, "shares", None)
+    before = await node.get("owns")
+    for cpu in ("3", "2"):
+        change = {"spec": {"containers": [sized("app", (cpu, "1Gi"))]}}
+        kind = PatchType.STRATEGIC
+        await node.client.patch(Pod, "owns", change, "default", patch_type=kind, subresource="resize")
+        await node.pass_time(1)
+        for restarts in (False, True):
+            if restarts:
+                await node.restart()
+                await node.pass_time(20)
+            found, own = await node.get("owns"), await resources(node, "owns")
+            refused = "True Infeasible" if cpu == "3" else "absent"
+            assert condition(found, "PodResizePending") == refused
+            assert (own.cpuset_cpus, own.cpu_quota, own.cpu_shares) == ("2,8", None, 2048)
+            assert (await resources(node, "shares")).cpuset_cpus == "0-1,3-7,9-11"
+            assert found.status.container_statuses == before.status.container_statuses
+    told = [each for each in await node.events("owns") if each.startswith("Resize")]
+    assert len(told) == 1, "a restart says nothing new"
+    assert told[0].startswith("ResizeInfeasible: Pod resize Infeasible: ")
+    assert 'Guaranteed Pods alongside CPU Manager policy \\"static\\"' in told[0]

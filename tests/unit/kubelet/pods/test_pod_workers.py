@@ -55,3 +55,25 @@ async def test_annotation_does_not_make_a_pod_static(node: SimNode, files: Path)
     assert (await node.get("pretender")).status.phase == "Running"
     (held,) = [found for found in node.kubelet.pod_view.pods() if found.metadata.name == "pretender"]
     assert not is_critical(held)
+
+
+async def test_ended_pod_whose_volumes_stay_holds_no_resources(
+    cluster: ControlPlane, tmp_path: Path, files: Path
+) -> None:
+    """A static pod's phase never says that it is over: only its worker knows."""
+    resources = "\n    resources: {requests: {cpu: '3'}}\n"
+    capacity = {"cpu": "4", "memory": "8Gi"}
+    config = KubeletConfig(node_addresses=("192.168.0.10",), static_pod_path=files, capacity=capacity)
+    async with sim_node(cluster, tmp_path, Scenario(), config) as node:
+        (files / "proxy.yaml").write_text(MANIFEST.rstrip().replace("IMAGE", "proxy:1") + resources)
+        await node.pass_time(30)
+        (sandbox,) = await node.runtime.list_sandboxes()
+        (tmp_path / "pods" / sandbox.pod_uid / "volumes").mkdir(exist_ok=True)
+        (tmp_path / "pods" / sandbox.pod_uid / "volumes" / "unknown").write_text("no directory of a plugin")
+        (files / "proxy.yaml").unlink()
+        await node.pass_time(60)
+        assert (tmp_path / "pods" / sandbox.pod_uid).exists()
+        big = [{"name": "app", "image": "app:1", "resources": {"requests": {"cpu": "3"}}}]
+        await node.create(pod("next", containers=big))
+        await node.pass_time(5)
+        assert (await node.get("next")).status.phase == "Running"

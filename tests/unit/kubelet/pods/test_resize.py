@@ -2,14 +2,29 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
 import pytest
 
-from podling.api.core_v1 import Node, NodeStatus, ResourceRequirements
+from podling.api.core_v1 import Node, NodeStatus, Pod, ResourceRequirements
 from podling.kubelet.config import KubeletConfig
-from podling.kubelet.pods.resize import Pending, desired_resources, resize_operations, resize_refusal
+from podling.kubelet.observation import PodObservation
+from podling.kubelet.pods.admission import Occupant
+from podling.kubelet.pods.resize import (
+    DEFERRED,
+    INFEASIBLE,
+    Pending,
+    desired_resources,
+    plan_resize,
+    resize_operations,
+    resize_refusal,
+)
+from podling.kubelet.resources import container_resources
+from podling.kubelet.swap import NodeMemory
+from podling.machinery.quantity import parse
+from podling.runtime.base import Container, ContainerState
 from tests.support.kubelet_node import pod
 
 
@@ -42,6 +57,70 @@ def test_resize_beyond_the_node_is_infeasible() -> None:
     found = refusal(sized(), sized("5", "9Gi"))
     assert found == Pending("Infeasible", f"{text}memory, requested: {9 << 30}, capacity: {8 << 30}", detail)
     assert refusal(sized(), sized("4")) is None
+
+
+FULL = Node(status=NodeStatus(allocatable={"cpu": "4", "memory": "4Gi"}))
+OTHERS = (Occupant({"cpu": parse("1"), "memory": parse("1Gi")}, ()),) * 2
+SHORT = "Node didn't have enough resource: "
+
+
+@pytest.mark.parametrize("sidecar", [False, True])
+@pytest.mark.parametrize(
+    ("before", "after", "reason", "message"),
+    [
+        (("1", "1Gi"), ("500m", "500Mi"), None, ""),
+        (("1", "1Gi"), ("1500m", "500Mi"), None, ""),
+        (("1", "1Gi"), ("500m", "1500Mi"), None, ""),
+        (
+            ("1", "1Gi"),
+            ("2500m", "2500Mi"),
+            DEFERRED,
+            f"{SHORT}cpu, requested: 2500, used: 2000, capacity: 4000",
+        ),
+        (
+            ("1", "1Gi"),
+            ("500m", "2500Mi"),
+            DEFERRED,
+            f"{SHORT}memory, requested: 2621440000, used: 2147483648, capacity: 4294967296",
+        ),
+        (
+            ("1", "1Gi"),
+            ("1", "4500Mi"),
+            INFEASIBLE,
+            "Node didn't have enough capacity: memory, requested: 4718592000, capacity: 4294967296",
+        ),
+        (
+            ("1", "1Gi"),
+            ("5", "1Gi"),
+            INFEASIBLE,
+            "Node didn't have enough capacity: cpu, requested: 5000, capacity: 4000",
+        ),
+        (
+            ("1", "1Gi"),
+            ("5", "4500Mi"),
+            INFEASIBLE,
+            "Node didn't have enough capacity: memory, requested: 4718592000, capacity: 4294967296",
+        ),
+        (("2m", "1Gi"), ("1", "1Gi"), None, ""),
+        (("1", "1Gi"), ("2m", "1Gi"), None, ""),
+        (("1", "1Gi"), ("2", "2Gi"), None, ""),
+    ],
+)
+def test_resize_is_granted_deferred_or_infeasible(
+    before: tuple[str, str], after: tuple[str, str], reason: str | None, message: str, sidecar: bool
+) -> None:
+    """The cases of ``TestHandlePodResourcesResize``: two other pods have a CPU and 1Gi each."""
+
+    def made(size: tuple[str, str]) -> Pod:
+        resources = {"requests": dict(zip(("cpu", "memory"), size, strict=True))}
+        own = {"name": "own", "image": "x", "resources": resources}
+        if sidecar:
+            return pod(initContainers=[{**own, "restartPolicy": "Always"}])
+        return pod(containers=[own])
+
+    found = resize_refusal(made(after), desired_resources(made(before).spec), FULL, OTHERS, PLAIN)
+    told = (found.reason, found.message) if found is not None else (None, "")
+    assert told == (reason, message)
 
 
 CPU_DETAIL = "guaranteed_pod_cpu_manager_static_policy"
@@ -113,3 +192,50 @@ def test_resize_is_counted_by_operation_requirement_and_resource(
 ) -> None:
     old, new = ({"app": msgspec.convert(each, ResourceRequirements)} for each in (before, after))
     assert resize_operations(old, new) == operations
+
+
+@pytest.mark.parametrize(
+    ("actual", "wanted", "policies", "restarts", "updates"),
+    [
+        (("200m", "200Mi"), ("100m", "100Mi"), "", False, ["memory 100", "cpu 100"]),
+        (("200m", "100Mi"), ("100m", "100Mi"), "", False, ["cpu 100"]),
+        (("200m", "100Mi"), ("200m", "200Mi"), "", False, ["memory 200"]),
+        (("200m", "200Mi"), ("200m", "200Mi"), "", False, []),
+        (("10m", "100Mi"), ("1m", "100Mi"), "", False, []),
+        (("100m", "100Mi"), ("200m", "200Mi"), "cpu", True, []),
+        (("100m", "100Mi"), ("200m", "200Mi"), "memory", True, []),
+        (("100m", "100Mi"), ("100m", "200Mi"), "cpu", False, ["memory 200"]),
+        (("100m", "100Mi"), ("200m", "100Mi"), "memory", False, ["cpu 200"]),
+    ],
+)
+def test_containers_are_updated_or_restarted_by_what_differs(
+    actual: tuple[str, str], wanted: tuple[str, str], policies: str, restarts: bool, updates: list[str]
+) -> None:
+    """The cases of ``TestComputePodActionsForPodResize``; limits of 1m and 10m CPU have one quota."""
+
+    def limited(size: tuple[str, str]) -> Pod:
+        limits = dict(zip(("cpu", "memory"), size, strict=True))
+        resources = {"requests": {"cpu": "1m"}, "limits": limits}
+        policy = [{"resourceName": each, "restartPolicy": "RestartContainer"} for each in policies.split()]
+        own = [{"name": "app", "image": "x", "resources": resources, "resizePolicy": policy}]
+        return pod(containers=own)
+
+    node = NodeMemory(8 << 30)
+    before, after = limited(actual), limited(wanted)
+    now = datetime(2026, 1, 1, tzinfo=UTC)
+    running = Container(
+        id="c-1",
+        sandbox_id="s-1",
+        name="app",
+        attempt=0,
+        state=ContainerState.RUNNING,
+        created_at=now,
+        resources=container_resources(before, before.spec.containers[0], PLAIN, node),
+    )
+    plan = plan_resize(after, PodObservation("u", containers=(running,)), PLAIN, node)
+    assert plan.restart == (("app",) if restarts else ())
+    found = [
+        (each.resource, (each.resources.memory_limit or 0) >> 20, (each.resources.cpu_quota or 0) // 100)
+        for each in plan.updates
+    ]
+    assert [f"{resource} {memory or cpu}" for resource, memory, cpu in found] == updates

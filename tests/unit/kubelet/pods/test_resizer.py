@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from msgspec.structs import replace
 
 from podling.api.core_v1 import Pod
 from podling.api.meta_v1 import ObjectMeta
 from podling.api.scheduling_v1 import PriorityClass
 from podling.client.base import PatchType
+from podling.machinery.conditions import find
+from podling.machinery.quantity import parse
 from podling.runtime.base import LinuxResources
 from tests.support.kubelet_node import SimNode, condition, pod
 
@@ -33,7 +36,7 @@ async def resize(node: SimNode, name: str = "web", cpu: str = "1", memory: str =
     )
 
 
-async def limits(node: SimNode) -> LinuxResources:
+async def limits_of(node: SimNode) -> LinuxResources:
     (container,) = await node.runtime.list_containers()
     assert container.resources is not None
     return container.resources
@@ -43,10 +46,10 @@ async def test_running_container_grows_in_place(node: SimNode) -> None:
     await node.create(pod(containers=sized()))
     await node.pass_time(5)
     before = await node.get()
-    assert (await limits(node)).memory_limit == 1 << 30
+    assert (await limits_of(node)).memory_limit == 1 << 30
     await resize(node, cpu="2", memory="2Gi")
     await node.pass_time(1)
-    found = await limits(node)
+    found = await limits_of(node)
     assert (found.cpu_shares, found.cpu_quota, found.memory_limit) == (2048, 200000, 2 << 30)
     after = await node.get()
     (status,) = after.status.container_statuses
@@ -116,6 +119,78 @@ async def test_resize_is_deferred_until_resources_are_free(node: SimNode) -> Non
     assert found.status.container_statuses[0].allocated_resources["cpu"] == "3"
 
 
+@pytest.mark.parametrize("whole", [False, True])
+async def test_full_memory_does_not_hinder_a_resize_of_cpu(node: SimNode, whole: bool) -> None:
+    """A page cache fills the memory up to the limit; only a lower one has to wait."""
+    used = {"usage": [{"memoryBytes": 1 << 30}]}
+    subject = pod(resources=pod_level("1Gi"), script=used) if whole else pod(containers=sized(), script=used)
+    await node.create(subject)
+    await node.pass_time(5)
+    amounts = {"cpu": "2", "memory": "1Gi"}
+    resources = {"requests": amounts, "limits": amounts}
+    change = {"resources": resources} if whole else {"containers": [{"name": "app", "resources": resources}]}
+    kind = PatchType.STRATEGIC
+    await node.client.patch(Pod, "web", {"spec": change}, "default", patch_type=kind, subresource="resize")
+    await node.pass_time(1)
+    assert (await limits_of(node)).cpu_quota == 200000
+    assert condition(await node.get(), "PodResizeInProgress") == "absent"
+
+
+async def test_pods_memory_limit_never_falls_below_the_use_of_all_containers(node: SimNode) -> None:
+    """Each of them may use less than its own limit, which stays."""
+    own = {"requests": {"cpu": "1", "memory": "400Mi"}, "limits": {"cpu": "1", "memory": "900Mi"}}
+    containers = [{"name": name, "image": "app:1", "resources": own} for name in ("app", "side")]
+    used = {name: {"usage": [{"memoryBytes": 800 << 20}]} for name in ("app", "side")}
+
+    def whole(memory: str) -> dict[str, Any]:
+        return {"requests": {"cpu": "2", "memory": "800Mi"}, "limits": {"cpu": "2", "memory": memory}}
+
+    await node.create(pod(containers=containers, scripts=used, resources=whole("2Gi")))
+    await node.pass_time(5)
+    change, kind = {"spec": {"resources": whole("1Gi")}}, PatchType.STRATEGIC
+    await node.client.patch(Pod, "web", change, "default", patch_type=kind, subresource="resize")
+    for restarts in (False, True):
+        if restarts:
+            await node.restart()
+        await node.pass_time(30)
+        found = await node.get()
+        assert condition(found, "PodResizeInProgress") == "True Error"
+        assert found.status.resources is not None
+        assert found.status.resources.limits["memory"] == "2Gi"
+
+
+@pytest.mark.parametrize("amount", ["1e30", "16Ei", "9223372036854775807000", "9E"])
+async def test_huge_limits_are_the_largest_that_the_kernel_knows(node: SimNode, amount: str) -> None:
+    """Their requests are small, so they fit any node."""
+    small = {"cpu": "1m", "memory": "1Mi"}
+    before = {"requests": small, "limits": {"cpu": "1", "memory": "1Gi"}}
+    await node.create(pod(containers=[{"name": "app", "image": "app:1", "resources": before}]))
+    await node.pass_time(5)
+    for limits, wanted in (
+        ({"cpu": amount, "memory": amount}, ((1 << 44) - 1, parse(amount).value)),
+        ({"cpu": "1", "memory": "1Gi"}, (100000, 1 << 30)),
+    ):
+        change = {
+            "spec": {"containers": [{"name": "app", "resources": {"requests": small, "limits": limits}}]}
+        }
+        kind = PatchType.STRATEGIC
+        await node.client.patch(Pod, "web", change, "default", patch_type=kind, subresource="resize")
+        await node.pass_time(1)
+        found = await limits_of(node)
+        assert (found.cpu_quota, found.memory_limit) == wanted
+        assert condition(await node.get(), "PodResizeInProgress") == "absent"
+
+
+async def test_other_text_of_the_same_amounts_is_no_resize(node: SimNode) -> None:
+    await node.create(pod(containers=sized()))
+    await node.pass_time(5)
+    before = await node.get()
+    await resize(node, cpu="1000m", memory="1024Mi")
+    await node.pass_time(1)
+    assert await node.get() == before
+    assert not [told for told in await node.events() if told.startswith("Resize")]
+
+
 async def test_deferred_resize_can_be_taken_back(node: SimNode) -> None:
     await node.create(pod("first", containers=sized("3")))
     await node.create(pod("second", containers=sized("1")))
@@ -140,10 +215,82 @@ async def test_memory_limit_never_falls_below_the_use(node: SimNode) -> None:
     assert status.allocated_resources["memory"] == "512Mi"
     assert status.resources is not None
     assert status.resources.limits["memory"] == "1Gi"
-    assert any(recorded.startswith("ResizeError: attempting to set") for recorded in await node.events())
+    assert any("attempting to set pod memory limit (536870912) below" in told for told in await node.events())
     await node.pass_time(90)
     assert condition(await node.get(), "PodResizeInProgress") == "absent"
-    assert (await limits(node)).memory_limit == 512 << 20
+    assert (await limits_of(node)).memory_limit == 512 << 20
+
+
+def seen(of: Pod, type_: str) -> tuple[str | None, int] | None:
+    """Return a condition's reason, and the generation that it is about."""
+    found = find(of.status.conditions, type_)
+    return (found.reason, found.observed_generation) if found is not None else None
+
+
+async def test_progress_is_about_the_generation_that_was_granted(node: SimNode) -> None:
+    """The pending condition is about the newest (``TestHandlePodResourcesResizeMultipleConditions``)."""
+    used = {"usage": [{"memoryBytes": 800 << 20}]}
+    await node.create(pod(containers=sized(), script=used))
+    await node.create(pod("other", containers=sized("2")))
+    await node.pass_time(5)
+    await resize(node, memory="512Mi")
+    await node.pass_time(1)
+    error = ("Error", 2)
+    assert (seen(await node.get(), "PodResizeInProgress"), seen(await node.get(), "PodResizePending")) == (
+        error,
+        None,
+    )
+    for restarts in (False, True):
+        await resize(node, cpu="3" if not restarts else "4", memory="512Mi")
+        await node.pass_time(1)
+        if restarts:
+            await node.restart()
+            await node.pass_time(1)
+        found = await node.get()
+        generation = found.metadata.generation
+        assert seen(found, "PodResizeInProgress") == error
+        assert seen(found, "PodResizePending") == ("Deferred", generation)
+    await resize(node, memory="512Mi")
+    await node.pass_time(1)
+    found = await node.get()
+    assert (seen(found, "PodResizeInProgress"), seen(found, "PodResizePending")) == (error, None)
+    await resize(node, cpu="2", memory="1Gi")
+    await node.pass_time(1)
+    found = await node.get()
+    assert (seen(found, "PodResizeInProgress"), seen(found, "PodResizePending")) == (None, None)
+    assert found.status.observed_generation == 6
+
+
+async def test_events_show_the_resources_and_the_reason(node: SimNode) -> None:
+    """Messages are those of ``pkg/kubelet/events/event.go``."""
+    await node.create(pod("other", containers=sized("2")))
+    used = {"usage": [{"memoryBytes": 800 << 20}]}
+    side = {"name": "side", "image": "app:1", "restartPolicy": "Always"}
+    await node.create(pod(containers=sized(), script=used, initContainers=[side]))
+    await node.pass_time(5)
+    await resize(node, cpu="3")
+    await node.pass_time(1)
+    await resize(node, memory="512Mi")
+    await node.pass_time(1)
+    await resize(node, memory="2Gi")
+    await node.pass_time(1)
+
+    def message(what: str, cpu: str, memory: str, generation: int, error: str = "") -> str:
+        amounts = f'{{"cpu":"{cpu}","memory":"{memory}"}}'
+        own = f'{{"name":"app","resources":{{"limits":{amounts},"requests":{amounts}}}}}'
+        side = '"initContainers":[{"name":"side","resources":{}}]'
+        more = f',"error":"{error}"' if error else ""
+        return f'Pod resize {what}: {{{side},"containers":[{own}],"generation":{generation}{more}}}'
+
+    short = "Node didn't have enough resource: cpu, requested: 3000, used: 2000, capacity: 4000"
+    usage = f"attempting to set container memory limit ({512 << 20}) below current usage ({800 << 20})"
+    assert [told for told in await node.events() if told.startswith("Resize")] == [
+        f"ResizeCompleted: {message('completed', '1', '2Gi', 4)}",
+        f"ResizeDeferred: {message('Deferred', '3', '1Gi', 2, short)}",
+        f"ResizeError: {message('error', '1', '512Mi', 3, usage)}",
+        f"ResizeStarted: {message('started', '1', '2Gi', 4)}",
+        f"ResizeStarted: {message('started', '1', '512Mi', 3)}",
+    ]
 
 
 async def test_grant_survives_a_kubelet_restart(node: SimNode) -> None:
@@ -170,14 +317,14 @@ async def test_pod_as_a_whole_is_resized(node: SimNode) -> None:
     await node.pass_time(5)
     before = await node.get()
     assert before.status.allocated_resources == {"cpu": "1", "memory": "1Gi"}
-    assert (await limits(node)).memory_limit == 1 << 30
+    assert (await limits_of(node)).memory_limit == 1 << 30
     change = {"spec": {"resources": pod_level("2Gi")}}
     await node.client.patch(
         Pod, "web", change, "default", patch_type=PatchType.STRATEGIC, subresource="resize"
     )
     await node.pass_time(1)
     after = await node.get()
-    assert (await limits(node)).memory_limit == 2 << 30
+    assert (await limits_of(node)).memory_limit == 2 << 30
     assert after.status.allocated_resources == {"cpu": "1", "memory": "2Gi"}
     assert after.status.resources is not None
     assert after.status.resources.limits == {"cpu": "1", "memory": "2Gi"}

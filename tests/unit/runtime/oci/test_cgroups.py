@@ -139,6 +139,7 @@ def test_new_cpusets_of_version_1_take_over_those_above(tmp_path: Path) -> None:
         (1000, 500, "memory.limit_in_bytes"),
         (1000, 2000, "memory.memsw.limit_in_bytes"),
         (0, 2000, "memory.limit_in_bytes"),
+        (1000, -1, "memory.memsw.limit_in_bytes"),
     ],
 )
 def test_raised_limits_of_version_1_begin_with_memory_and_swap(

@@ -35,6 +35,10 @@ SHARED = (
     "spec: {{resources: {{requests: {{{}}}}}, "
     "containers: [{{name: main, image: x, resources: {{requests: {{cpu: 1}}}}}}]}}"
 )
+HUGE = (
+    "spec: {{containers: [{{name: main, image: x, resources: {{requests: {{cpu: 1}}, "
+    "limits: {{hugepages-2Mi: {}}}}}}}]}}"
+)
 RESIZES: list[tuple[str, str, list[Cause]]] = [
     (SMALL, "spec: {containers: [{name: main, image: x, resources: {requests: {cpu: 2}}}]}", []),
     (
@@ -95,6 +99,12 @@ RESIZES: list[tuple[str, str, list[Cause]]] = [
             forbidden("spec", "only cpu and memory resources are mutable"),
         ],
     ),
+    (
+        HUGE.format("2Mi"),
+        HUGE.format("4Mi"),
+        [forbidden("spec", "only cpu and memory resources are mutable")],
+    ),
+    (HUGE.format("2Mi"), HUGE.format("2Mi, cpu: 2"), []),
     (
         f"{SMALL}\nstatus: {{containerStatuses: [{{name: main, state: {{running: {{}}}}}}]}}",
         "spec: {containers: [{name: main, image: x, resources: {requests: {cpu: 2}}}]}",
