@@ -160,7 +160,7 @@ def test_leases_are_true_at_every_event() -> None:
             assert lease.spec.renew_time is not None
             assert timedelta() <= clock.now() - lease.spec.renew_time <= timedelta(seconds=10)
 
-        ages = []
+        ages, renewed = [], []
 
         async def look() -> None:
             while True:
@@ -168,6 +168,7 @@ def test_leases_are_true_at_every_event() -> None:
                 lease = await cluster.client.get(Lease, "node-1", "kube-node-lease")
                 assert lease.spec.renew_time is not None
                 ages.append(clock.now() - lease.spec.renew_time)
+                renewed.append(lease.spec.renew_time)
 
         async with Supervisor() as tasks:
             tasks.keep_running("look", look)
@@ -175,6 +176,7 @@ def test_leases_are_true_at_every_event() -> None:
             await tasks.close()
         assert len(ages) == 9
         assert max(ages) <= timedelta(seconds=10)
+        assert not any((each - renewed[0]) % timedelta(seconds=10) for each in renewed)
 
     live(happen)
 
