@@ -36,8 +36,8 @@ LANDING_SECONDS = 15.0
 """The last seconds of a winding, in which all rounds are made: they leave the cluster as without a leap. They
 are made in as many seconds at its begin, too, where clients that they wake show themselves."""
 WATCHED_SECONDS = 15.0
-"""The time in which all rounds are made after a client was sent something, or sent something: it is longer than
-the pause between two heartbeats, so that a client that is sent each of them goes on to see each."""
+"""The time in which all rounds are made after a client was sent something, or sent something. It is longer
+than the pause between two heartbeats, so that a client that is sent each of them goes on to see each."""
 
 T = TypeVar("T")
 
