@@ -40,7 +40,12 @@ class Timer(Protocol):
 class WoundClock(Protocol):
     """The clock of a loop whose cluster time moves only when it is wound."""
 
+    may_leap: Callable[[], bool]
+
     def call_later(self, seconds: float, callback: Callable[..., object], *arguments: object) -> Timer: ...
+    def call_round(
+        self, seconds: float, callback: Callable[..., object], *arguments: object, is_heartbeat: bool = False
+    ) -> Timer: ...
     def hold(self) -> Timer: ...
     def note_activity(self) -> None: ...
     def steady_time(self) -> float: ...
@@ -149,6 +154,23 @@ async def sleep(seconds: float) -> None:
         timer.cancel()
 
 
+async def sleep_until_round(seconds: float, *, is_heartbeat: bool = False) -> None:
+    """Wait for ``seconds`` before a round that finds nothing to do where nothing has happened.
+
+    A wound clock may pass over several such rounds at once in a cluster that is idle, and then lets one of
+    each be made: the wait is longer. Heartbeats come first, before the rounds that look for them.
+    """
+    if wound_clock() is None or seconds <= 0:
+        await sleep(seconds)
+        return
+    over = asyncio.get_running_loop().create_future()
+    timer = call_round(seconds, _settle, over, is_heartbeat=is_heartbeat)
+    try:
+        await over
+    finally:
+        timer.cancel()
+
+
 async def machine_sleep(seconds: float) -> None:
     """Wait for ``seconds`` of the machine's time."""
     await asyncio.sleep(max(0.0, seconds))
@@ -160,6 +182,22 @@ def call_later(seconds: float, callback: Callable[..., object], *arguments: Any)
     if wound is not None:
         return wound.call_later(seconds, callback, *arguments)
     return asyncio.get_running_loop().call_later(seconds, callback, *arguments)
+
+
+def call_round(
+    seconds: float, callback: Callable[..., object], *arguments: Any, is_heartbeat: bool = False
+) -> Timer:
+    """Call ``callback`` after ``seconds``, for a round as those of ``sleep_until_round``."""
+    wound = wound_clock()
+    if wound is not None:
+        return wound.call_round(seconds, callback, *arguments, is_heartbeat=is_heartbeat)
+    return asyncio.get_running_loop().call_later(seconds, callback, *arguments)
+
+
+def seconds_late(due: float, seconds: float) -> float:
+    """Return how long ago the last round was due, of those that follow ``due`` each ``seconds``."""
+    late = monotonic() - due
+    return 0.0 if late < _INSTANT else late % seconds
 
 
 def timeout(seconds: float | None) -> AbstractAsyncContextManager[object]:

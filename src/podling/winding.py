@@ -5,6 +5,10 @@ wound: then it jumps from timer to timer as soon as the loop has nothing else to
 request of a client is in work, nor for a moment after a client was sent something or sent something itself,
 so that an operator outside of the process reacts at the time at which things happen.
 
+Rounds (``call_round``) find nothing to do where nothing has happened. In an idle cluster the clock leaps over
+them: to the next other timer, or near to the end of the winding, where each of them is made once, heartbeats
+first. ``may_leap`` says whether the cluster is idle; and no client was sent anything for a while.
+
 The loop (``podling.sim.wound_loop``) calls ``idle`` whenever it would wait for its sockets.
 """
 
@@ -26,6 +30,14 @@ HOLD_SECONDS_MAX = 10.0
 SETTLE_SECONDS = 0.01
 """The default wait for the reactions of clients, in seconds of the machine's time."""
 SPEED_MAX = 100_000.0
+LEAP_SECONDS_MAX = 900.0
+"""The longest time in which rounds are passed over."""
+LANDING_SECONDS = 15.0
+"""The last seconds of a winding, in which all rounds are made: they leave the cluster as without a leap. They
+are made in as many seconds at its begin, too, where clients that they wake show themselves."""
+WATCHED_SECONDS = 15.0
+"""The time in which all rounds are made after a client was sent something, or sent something. It is longer
+than the pause between two heartbeats, so that a client that is sent each of them goes on to see each."""
 
 T = TypeVar("T")
 
@@ -46,6 +58,20 @@ class WoundTimer:
     def run(self) -> None:
         if self.callback is not None:
             self.callback(*self.arguments)
+
+
+_Timers = list[tuple[float, int, WoundTimer]]
+
+
+def _head(timers: _Timers) -> tuple[float, int, WoundTimer] | None:
+    """Return the first timer that was not cancelled."""
+    while timers and timers[0][2].callback is None:
+        heapq.heappop(timers)
+    return timers[0] if timers else None
+
+
+def _order_of(found: tuple[tuple[float, int, WoundTimer], _Timers]) -> tuple[float, int]:
+    return found[0][:2]
 
 
 class Hold:
@@ -96,7 +122,16 @@ class Winding:
         self._start = start
         self._machine = machine
         self._call_soon = call_soon
-        self._timers: list[tuple[float, int, WoundTimer]] = []
+        self.may_leap: Callable[[], bool] = bool
+        """Returns whether rounds may be passed over now."""
+        self._timers: _Timers = []
+        self._rounds: _Timers = []
+        self._heartbeats: _Timers = []
+        self._has_leapt = False
+        """Rounds that a leap has passed over are still to be made."""
+        self._watched_until = 0.0
+        self._moved_at = -math.inf
+        """The machine's time of the last move of a winding."""
         self._order = count()
         self._holds: dict[Hold, None] = {}
         self._active_at = -math.inf
@@ -119,8 +154,23 @@ class Winding:
 
     def call_later(self, seconds: float, callback: Callable[..., object], *arguments: object) -> WoundTimer:
         """Call ``callback`` after so many seconds of the cluster's time."""
+        return self._add(self._timers, seconds, callback, arguments)
+
+    def call_round(
+        self, seconds: float, callback: Callable[..., object], *arguments: object, is_heartbeat: bool = False
+    ) -> WoundTimer:
+        """Call ``callback`` after so many seconds, or later if the clock leaps."""
+        return self._add(self._heartbeats if is_heartbeat else self._rounds, seconds, callback, arguments)
+
+    def _add(
+        self,
+        timers: _Timers,
+        seconds: float,
+        callback: Callable[..., object],
+        arguments: tuple[object, ...],
+    ) -> WoundTimer:
         timer = WoundTimer(self.steady_time() + max(0.0, seconds), callback, arguments)
-        heapq.heappush(self._timers, (timer.when, next(self._order), timer))
+        heapq.heappush(timers, (timer.when, next(self._order), timer))
         return timer
 
     def hold(self) -> Hold:
@@ -181,9 +231,22 @@ class Winding:
             self._now = self._target
             self._arrive()
         else:
-            self._now = max(self._now, when)
+            self._now = max(self._now, self._move_to(when, self._target))
+            self._moved_at = self._machine()
             self._run_due()
         return 0
+
+    def _move_to(self, when: float, target: float) -> float:
+        """Return the moment to which a winding goes: that of the next timer, or a later one after a leap."""
+        event = _head(self._timers)
+        end = self._now + LEAP_SECONDS_MAX if event is None else event[0]
+        end = min(end, self._now + LEAP_SECONDS_MAX, target - LANDING_SECONDS)
+        if self._active_at > self._moved_at:
+            self._watched_until = self._now + WATCHED_SECONDS
+        if end <= when or self._now < self._watched_until or not self.may_leap():
+            return when
+        self._has_leapt = True
+        return end
 
     def status(self) -> Status:
         """Return the state of the clock."""
@@ -245,6 +308,7 @@ class Winding:
         """``_wound_by`` for a caller that has the turn."""
         self._now = self.steady_time()
         self._target = self._now + seconds
+        self._watched_until = max(self._watched_until, self._now + LANDING_SECONDS)
         self._reached = reached = asyncio.get_running_loop().create_future()
         try:
             yield reached
@@ -260,18 +324,27 @@ class Winding:
 
     def _run_due(self) -> bool:
         """Run the timers whose time has come; return whether there were any."""
-        now, found = self.steady_time(), False
-        while (when := self._next()) is not None and when <= now:
-            timer = heapq.heappop(self._timers)[2]
-            self._call_soon(timer.run)
+        now = self.steady_time()
+        if self._has_leapt:
+            # Each kind has the loop to itself, so that rounds see the heartbeats, and events both.
+            if self._run_until(now, self._heartbeats) or self._run_until(now, self._rounds):
+                return True
+            self._has_leapt = False
+        return self._run_until(now, self._heartbeats, self._rounds, self._timers)
+
+    def _run_until(self, now: float, *kinds: _Timers) -> bool:
+        """Run what is due of some kinds of timers, in its order; return whether there was any."""
+        found = False
+        while heads := [(head, timers) for timers in kinds if (head := _head(timers)) and head[0] <= now]:
+            _, timers = min(heads, key=_order_of)
+            self._call_soon(heapq.heappop(timers)[2].run)
             found = True
         return found
 
     def _next(self) -> float | None:
         """Return the moment of the next timer."""
-        while self._timers and self._timers[0][2].callback is None:
-            heapq.heappop(self._timers)
-        return self._timers[0][0] if self._timers else None
+        heads = map(_head, (self._heartbeats, self._rounds, self._timers))
+        return min((head[0] for head in heads if head is not None), default=None)
 
     def _until_next(self) -> float | None:
         when = self._next()

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from podling import clock
-from podling.winding import HOLD_SECONDS_MAX, Winding
+from podling.winding import HOLD_SECONDS_MAX, LEAP_SECONDS_MAX, Winding
 
 
 class Machine:
@@ -204,3 +204,61 @@ def test_impossible_speeds_are_refused(machine: Machine, speed: float) -> None:
 async def test_impossible_advances_are_refused(machine: Machine, seconds: float) -> None:
     with pytest.raises(ValueError, match="time cannot go back"):
         await machine.winding.advance(seconds)
+
+
+async def leaping(machine: Machine, seconds: float, *, may_leap: bool = True) -> list[float]:
+    """Wind past rounds of ten seconds; return the moments at which one was made."""
+    moments: list[float] = []
+
+    def make(period: float) -> None:
+        moments.append(machine.winding.steady_time())
+        machine.winding.call_round(period, make, period)
+
+    machine.winding.may_leap = lambda: may_leap
+    machine.winding.call_round(10, make, 10)
+    advance = asyncio.create_task(machine.winding.advance(seconds))
+    await machine.settle()
+    await advance
+    return moments
+
+
+async def test_rounds_are_made_at_begin_and_end_of_a_winding_only(machine: Machine) -> None:
+    assert await leaping(machine, 605) == [10, 20, 590, 600]
+    assert machine.winding.steady_time() == 605
+
+
+async def test_no_round_is_passed_over_in_a_busy_cluster(machine: Machine) -> None:
+    assert await leaping(machine, 100, may_leap=False) == [10.0 * each for each in range(1, 11)]
+
+
+async def test_leap_ends_at_the_next_event_after_the_rounds(machine: Machine) -> None:
+    machine.timer(300, "event")
+    machine.winding.call_round(35, machine.fired.append, "round")
+    machine.winding.call_round(45, machine.fired.append, "heartbeat", is_heartbeat=True)
+    assert await leaping(machine, 325) == [10, 20, 300, 310, 320]
+    assert machine.fired == ["heartbeat", "round", "event"]
+
+
+async def test_rounds_without_a_leap_keep_their_order(machine: Machine) -> None:
+    machine.winding.call_round(25, machine.fired.append, "heartbeat", is_heartbeat=True)
+    machine.winding.call_round(20, machine.fired.append, "round")
+    machine.timer(25, "event")
+    await leaping(machine, 30, may_leap=False)
+    assert machine.fired == ["round", "heartbeat", "event"]
+
+
+async def test_leap_is_no_longer_than_its_limit(machine: Machine) -> None:
+    assert (await leaping(machine, 3000))[2] == 20 + LEAP_SECONDS_MAX
+
+
+async def test_every_round_is_made_while_a_client_is_sent_something(machine: Machine) -> None:
+    machine.winding.settle_seconds = 0
+
+    def send() -> None:
+        machine.time += 1
+        machine.winding.note_activity()
+
+    for seconds in range(10, 60, 10):
+        machine.winding.call_round(seconds, send)
+    moments = await leaping(machine, 200)
+    assert moments == [10, 20, 30, 40, 50, 60, 70, 185, 195]

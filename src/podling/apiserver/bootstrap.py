@@ -91,7 +91,8 @@ async def announce(registry: Registry, endpoint: Endpoint) -> None:
             if isinstance(obj, Service)
             else structs.replace(obj, metadata=stored.metadata)
         )
-        await registry.update(target, SYSTEM, wanted, WriteOptions())
+        if wanted != stored:
+            await registry.update(target, SYSTEM, wanted, WriteOptions())
 
 
 async def keep(registry: Registry, endpoint: Callable[[], Endpoint]) -> None:
@@ -101,9 +102,9 @@ async def keep(registry: Registry, endpoint: Callable[[], Endpoint]) -> None:
         for name in NAMESPACES:
             await ensure(registry, Namespace(metadata=ObjectMeta(name=name)))
         await announce(registry, endpoint())
-        await clock.sleep(KEEP_SECONDS)
+        await clock.sleep_until_round(KEEP_SECONDS)
 
-    await clock.sleep(KEEP_SECONDS)
+    await clock.sleep_until_round(KEEP_SECONDS)
     await keep_at(look, "the namespaces and the Service kubernetes", seconds=KEEP_SECONDS)
 
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from contextlib import suppress
 from dataclasses import dataclass, field
 
 from podling import clock
@@ -51,24 +50,26 @@ class Compaction:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._history = History()
-        self._full = asyncio.Event()
+        self._due = asyncio.Event()
 
     def note_write(self) -> None:
         """Compact at once if history has become too large."""
         if self._store.history_bytes > KEPT_BYTES:
-            self._full.set()
+            self._due.set()
 
     async def run(self) -> None:
         while True:
-            self._full.clear()
+            self._due.clear()
             await self._store.forget_derived()
             target = self._target(clock.monotonic())
             while self._store.compacted < target:
                 await self._store.compact(min(target, self._store.compacted + FORGOTTEN_AT_ONCE))
                 await clock.sleep(0)
-            with suppress(TimeoutError):
-                async with clock.timeout(CHECK_SECONDS):
-                    await self._full.wait()
+            timer = clock.call_round(CHECK_SECONDS, self._due.set)
+            try:
+                await self._due.wait()
+            finally:
+                timer.cancel()
 
     def _target(self, now: float) -> int:
         """Return the revision up to which history goes now."""

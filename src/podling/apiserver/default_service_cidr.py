@@ -37,7 +37,7 @@ class DefaultServiceCIDR:
         """Bring it back when it is deleted, until cancelled or the store closes."""
 
         async def look() -> None:
-            await clock.sleep(KEEP_SECONDS)
+            await clock.sleep_until_round(KEEP_SECONDS)
             await self.sync()
 
         await keep_at(look, "the default ServiceCIDR", seconds=KEEP_SECONDS)

@@ -69,7 +69,7 @@ class ServiceRepair:
             supervisor.keep_running("addresses", runner.run)
             while True:
                 self._look_at_all()
-                await clock.sleep(INTERVAL_SECONDS)
+                await clock.sleep_until_round(INTERVAL_SECONDS)
 
     # ---- wakes
 

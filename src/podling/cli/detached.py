@@ -14,6 +14,7 @@ import click
 
 from podling import clock
 from podling.cli.common_options import Failure
+from podling.cli.own_command import own_command, own_environment
 from podling.cluster.directory import DataDirectory
 from podling.cluster.directory_errors import DirectoryUnusable
 from podling.files.private import open_private
@@ -77,7 +78,8 @@ def detach_command(name: str, directory: DataDirectory, arguments: Sequence[str]
     reader, writer = os.pipe()
     with open_private(directory.log, "ab") as log:
         child = subprocess.Popen(
-            [sys.executable, "-m", "podling", name, *arguments, "--progress-fd", str(writer)],
+            own_command(name, *arguments, "--progress-fd", str(writer)),
+            env=own_environment(),
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,

@@ -24,6 +24,7 @@ from podling.cli.node_start import RUNTIMES, best_runtime, check_runtime, settle
 from podling.cli.options.extension_options import chosen_extensions, extension_option
 from podling.cli.options.network_options import check_cni, chosen_cni, cni_option
 from podling.cli.options.node_options import chosen_node_options, kubelet_config_option, node_options
+from podling.cli.own_command import own_command, own_environment
 from podling.cluster.directory import SETTINGS, DataDirectory
 from podling.cluster.directory_errors import DirectoryInUse, DirectoryUnusable
 from podling.cluster.garbage_collection import begin, settle
@@ -100,7 +101,8 @@ def join(directory: DataDirectory, detach: bool, progress_fd: int, **chosen: Any
         if detach:
             detach_command("join", directory, arguments)
         elif sys.argv[1:] != ["join", *arguments] and progress_fd < 0:
-            os.execv(sys.executable, [sys.executable, "-m", "podling", "join", *arguments])
+            command = own_command("join", *arguments)
+            os.execve(command[0], command, own_environment())
         else:
             with prepared(directory):
                 settle_place(directory, "", progress)

@@ -31,6 +31,7 @@ from podling.cli.options.extension_options import chosen_extensions, controllers
 from podling.cli.options.network_options import check_ranges, chosen_ranges, network_options
 from podling.cli.options.node_options import chosen_node_options, kubelet_config_option, node_options
 from podling.cli.options.scheduler_options import chosen_scheduler_options, scheduler_options
+from podling.cli.own_command import own_command, own_environment
 from podling.cluster.cluster_settings import ClusterSettings
 from podling.cluster.directory import DataDirectory
 from podling.cluster.directory_errors import DirectoryInUse, DirectoryUnusable
@@ -194,8 +195,8 @@ def up(
 
 def _name_directory_in_command_line(directory: DataDirectory) -> None:
     arguments = [argument for argument in sys.argv[1:] if argument != "up"]
-    command = [sys.executable, "-m", "podling", "up", "--data-dir", str(directory.path), *arguments]
-    os.execv(sys.executable, command)
+    command = own_command("up", "--data-dir", str(directory.path), *arguments)
+    os.execve(command[0], command, own_environment())
 
 
 def _settings(last: ClusterSettings, chosen: Mapping[str, Any], progress: Progress) -> ClusterSettings:

@@ -38,9 +38,14 @@ CONFLICT_RETRY_SECONDS_MAX = 1.0
 
 
 class RequeueAfter(Struct, frozen=True):
-    """All done for now; look again in ``seconds``, or when something changes before."""
+    """All done for now; look again in ``seconds``, or when something changes before.
+
+    Args:
+        is_round: the look finds nothing to do where nothing has happened (``clock.sleep_until_round``).
+    """
 
     seconds: float
+    is_round: bool = False
 
 
 class AwaitChange(Struct, frozen=True):
@@ -153,6 +158,9 @@ class Runner:
         match decision:
             case AwaitChange():
                 self._queue.forget(key)
+            case RequeueAfter(seconds=seconds, is_round=True):
+                self._queue.forget(key)
+                self._queue.add_round(key, seconds)
             case RequeueAfter(seconds=seconds):
                 self._queue.forget(key)
                 self._queue.add_after(key, seconds)

@@ -65,6 +65,10 @@ class WorkQueue(Generic[K]):
         self._sequence = count()
         self._timer: clock.Timer | None = None
         self._timer_at = 0.0
+        self._rounds: dict[K, clock.Timer] = {}
+        """The timers of keys whose next run may be passed over."""
+        self._rounds_due: dict[K, float] = {}
+        """When the last of these runs was due."""
         self._waiters: deque[asyncio.Future[None]] = deque()
         self._closed = False
 
@@ -106,6 +110,19 @@ class WorkQueue(Generic[K]):
         self._due[key] = due
         heapq.heappush(self._timeline, (due, next(self._sequence), key))
         self._set_timer()
+
+    def add_round(self, key: K, seconds: float) -> None:
+        """As ``add_after``, for a run that finds nothing to do where nothing has happened.
+
+        A wound clock may pass over several of them: see ``clock.sleep_until_round``.
+        """
+        if clock.wound_clock() is None or seconds <= 0:
+            self.add_after(key, seconds)
+        elif not self._closed and key not in self._rounds:
+            self.retries += 1
+            left = seconds - clock.seconds_late(self._rounds_due.get(key, clock.monotonic()), seconds)
+            self._rounds_due[key] = clock.monotonic() + left
+            self._rounds[key] = clock.call_round(left, self._release_round, key)
 
     def add_backoff(self, key: K) -> float:
         """Count a failure of ``key``, and request a run after its back-off. Return its seconds."""
@@ -159,6 +176,9 @@ class WorkQueue(Generic[K]):
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
+        for timer in self._rounds.values():
+            timer.cancel()
+        self._rounds.clear()
         self._due.clear()
         self._timeline.clear()
         while self._waiters:
@@ -185,6 +205,10 @@ class WorkQueue(Generic[K]):
         delay = max(0.0, due - clock.monotonic())
         self._timer_at = due
         self._timer = clock.call_later(delay, self._release_due)
+
+    def _release_round(self, key: K) -> None:
+        del self._rounds[key]
+        self.add(key)
 
     def _release_due(self) -> None:
         self._timer = None

@@ -40,6 +40,11 @@ class HeldWinding(Winding):
         self._loop.call_later(max(0.0, seconds), timer.run)
         return timer
 
+    def call_round(
+        self, seconds: float, callback: Callable[..., object], *arguments: object, is_heartbeat: bool = False
+    ) -> WoundTimer:
+        return self.call_later(seconds, callback, *arguments)
+
     def set_speed(self, speed: float) -> None:
         if speed:
             raise ValueError("a run that was stopped has no speed of its own; advance it instead")

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 
 from msgspec import Struct
@@ -81,6 +81,17 @@ class LeaseRenewals:
         self._groups: dict[float, dict[str, _Kept]] = {}
         """By the period, then by the key in the store."""
         self._tasks = Supervisor()
+        self.renewals = 0
+        """The number of renewals so far, each of which is one write to the store."""
+
+    def kept(self, store: Store) -> list[str]:
+        """Return the names of the leases that the next renewals find as they were."""
+        return [
+            key.rpartition("/")[2]
+            for group in self._groups.values()
+            for key, kept in group.items()
+            if _is_as_before(store, key, kept)
+        ]
 
     async def keep(self, connection: Connection, lease: Lease, seconds: float) -> None:
         """Renew a lease every ``seconds`` after a request has renewed it; return when a request is due."""
@@ -114,9 +125,13 @@ class LeaseRenewals:
     async def _renew_group(self, seconds: float) -> None:
         """Renew the leases of one period until there are none."""
         forget_machine()  # it works for all nodes, and was started by one
+        late = 0.0
         while group := self._groups.get(seconds):
-            await clock.sleep(seconds)
-            store, now = self._store(), clock.steady_now()
+            due = clock.monotonic() + seconds - late
+            await clock.sleep_until_round(seconds - late, is_heartbeat=True)
+            # The last renewal of those that a wound clock has passed over is made, at its time.
+            late = clock.seconds_late(due, seconds)
+            store, now = self._store(), clock.steady_now() - timedelta(seconds=late)
             written = _micro_time(now)
             if store is not None and await _is_reviewed(store):
                 store = None
@@ -124,6 +139,8 @@ class LeaseRenewals:
                 if store is None or not await _renewed(store, key, kept, now, written):
                     group.pop(key, None)
                     _end(kept)
+                else:
+                    self.renewals += 1
         self._groups.pop(seconds, None)
 
 
@@ -160,10 +177,7 @@ async def _renewed(store: Store, key: str, kept: _Kept, now: datetime, written: 
 
     ``written`` is ``now`` as it stands in JSON.
     """
-    connection = kept.connection
-    if connection.is_cut or connection.faults or connection.machine.ahead:
-        return False
-    if store.peek(key) is not kept.entry:
+    if not _is_as_before(store, key, kept):
         return False
     memo = Stored()
 
@@ -177,6 +191,14 @@ async def _renewed(store: Store, key: str, kept: _Kept, now: datetime, written: 
 
     kept.entry = await store.put(key, encode, expect=kept.entry.revision, memo=memo)
     return True
+
+
+def _is_as_before(store: Store, key: str, kept: _Kept) -> bool:
+    """Return whether nothing stands between a kubelet and its lease, which is as it was renewed last."""
+    connection = kept.connection
+    if connection.is_cut or connection.faults or connection.machine.ahead:
+        return False
+    return store.peek(key) is kept.entry
 
 
 def _end(kept: _Kept) -> None:

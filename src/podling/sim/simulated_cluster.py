@@ -41,6 +41,7 @@ from podling.machinery.resource import Resource
 from podling.runtime.sim import FaultyRuntime, Scenario
 from podling.sim.connection import Connection, Observe, RequestObserver
 from podling.sim.faulty_store import FaultyStore
+from podling.sim.idle_time import IdleTime
 from podling.sim.lease_renewals import LeaseRenewals
 from podling.sim.machine_clock import MachineClock
 from podling.sim.servers.simulated_servers import LOST, SimulatedServers
@@ -125,9 +126,13 @@ class SimulatedCluster:
         self._was_served = False
         self._control_plane: Supervisor | None = None
         self._leases = LeaseRenewals(self._faultless_store)
+        self._idle_time = IdleTime(self._faultless_store, self._leases)
 
     async def start(self) -> None:
         """Start the API server, the scheduler and the controllers."""
+        winding = clock.wound_clock()
+        if winding is not None:
+            winding.may_leap = self._idle_time.is_idle
         await self.start_server()
         await self.start_control_plane()
 

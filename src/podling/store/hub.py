@@ -101,7 +101,8 @@ class Hub:
     def trim(self) -> None:
         """Let go of events that every watch has read."""
         for channel in tuple(self._channels.values()):
-            channel.trim()
+            if channel.has_events:
+                channel.trim()
 
     def close(self) -> None:
         """Close every watch, and open none any more."""
@@ -155,6 +156,10 @@ class _Channel:
         self._waiting: dict[_Watch, None] = {}
         """In the order in which they began to wait: those that are behind come first."""
         self._next_crowd: asyncio.TimerHandle | None = None
+
+    @property
+    def has_events(self) -> bool:
+        return bool(self._log)
 
     def position_after(self, revision: int) -> int:
         return self._start + bisect_right(self._log, revision, key=lambda event: event.entry.revision)

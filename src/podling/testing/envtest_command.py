@@ -36,6 +36,6 @@ def envtest(directory: Path) -> None:
 def write_program(path: Path, name: str) -> None:
     """Write an executable that runs one of the programs. Raises ``OSError``."""
     path.write_text(
-        f'#!/bin/sh\nexec "{sys.executable}" -m podling.testing.envtest_programs {name} "$0" "$@"\n'
+        f'#!/bin/sh\nexec "{sys.executable}" -P -m podling.testing.envtest_programs {name} "$0" "$@"\n'
     )
     path.chmod(0o755)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ipaddress import ip_network
+from typing import Any
 
 from podling.api.core_v1 import Endpoints, Namespace, Service
 from podling.api.discovery_v1 import EndpointSlice
@@ -10,6 +11,7 @@ from podling.api.rbac_v1 import ClusterRole
 from podling.api.scheduling_v1 import PriorityClass
 from podling.apiserver.admission.registry import plugins_without_controllers
 from podling.apiserver.bootstrap import Endpoint, announce, bootstrap
+from podling.apiserver.registry.registry import Registry
 from podling.apiserver.registry.service_ip_allocator import ServiceAllocation, first_address
 from podling.apiserver.server import ApiServer
 from podling.controllers.namespace import NamespaceController
@@ -62,6 +64,31 @@ async def test_kubernetes_service_has_the_current_address(cluster: ControlPlane)
         assert endpoints.subsets[0].ports[0].port == port
         assert slice_.ports[0].port == port
         assert slice_.endpoints[0].addresses == ("192.0.2.1",)
+
+
+class CountingRegistry:
+    """Passes everything on to a registry, and counts updates."""
+
+    def __init__(self, registry: Registry) -> None:
+        self._registry = registry
+        self.updates = 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._registry, name)
+
+    async def update(self, *arguments: Any) -> Any:
+        self.updates += 1
+        return await self._registry.update(*arguments)
+
+
+async def test_announcement_of_the_same_address_writes_nothing(cluster: ControlPlane) -> None:
+    registry: Any = CountingRegistry(cluster.server.registry)
+    await announce(registry, Endpoint(port=7000, address="192.0.2.1"))
+    before = registry.updates
+    await announce(registry, Endpoint(port=7000, address="192.0.2.1"))
+    assert registry.updates == before
+    await announce(registry, Endpoint(port=7001, address="192.0.2.1"))
+    assert registry.updates == before + 3
 
 
 async def test_deleted_system_objects_are_restored(cluster: ControlPlane) -> None:

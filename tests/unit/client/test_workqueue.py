@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -12,7 +13,9 @@ from hypothesis import strategies as st
 
 from podling import clock
 from podling.client.workqueue import BACKOFF_SECONDS_MAX, QueueClosed, WorkQueue, backoff_seconds
-from podling.sim.loop import run
+from podling.sim.loop import EPOCH, VirtualTimeLoop, run
+from podling.sim.wound_loop import WoundLoop
+from podling.winding import Winding
 
 
 def test_a_key_added_many_times_waits_once() -> None:
@@ -207,3 +210,42 @@ def test_with_a_free_worker_every_earliest_time_is_met_exactly(history: list[Ask
         if wanted:
             first = min(ask.at + ask.delay for ask in wanted)
             assert min(r.start for r in runs if r.key == key) == first
+
+
+def moments_of_rounds(loop_factory: Callable[[], asyncio.AbstractEventLoop], seconds: float) -> list[float]:
+    """Return when a key runs that asks for a round every ten seconds, in so many seconds."""
+
+    async def story() -> list[float]:
+        queue: WorkQueue[str] = WorkQueue()
+        moments: list[float] = []
+
+        async def work() -> None:
+            while True:
+                key = await queue.get()
+                moments.append(clock.monotonic())
+                queue.done(key)
+                queue.add_round(key, 10)
+
+        winding = clock.wound_clock()
+        worker = asyncio.create_task(work())
+        queue.add("a")
+        if isinstance(winding, Winding):
+            winding.may_leap = lambda: True
+            await winding.advance(seconds)
+        else:
+            await clock.sleep(seconds)
+        queue.close()
+        worker.cancel()
+        return moments
+
+    with asyncio.Runner(loop_factory=loop_factory) as runner:
+        return runner.run(story())
+
+
+def test_rounds_that_a_wound_clock_passes_over_keep_their_times() -> None:
+    found = moments_of_rounds(lambda: WoundLoop(EPOCH, seed=1), 608)
+    assert found == [0, 10, 20, 593, 600]
+
+
+def test_rounds_on_other_loops_are_delays() -> None:
+    assert moments_of_rounds(VirtualTimeLoop, 35) == [0, 10, 20, 30]

@@ -11,6 +11,12 @@ import sys
 from podling.apiserver.compute.frames import REPLY_BYTES, Garbage, Outcome, read_reply_head, request_head
 
 READ_AHEAD_BYTES = 1024 * 1024
+BOOTSTRAP = (
+    "import os, sys; sys.path += sys.argv[1].split(os.pathsep); "
+    "from podling.apiserver.compute.worker import main; main(*map(int, sys.argv[2:]))"
+)
+"""The worker's beginning. Python's own modules come first: our path may begin with a folder of the user, such
+as that of a test, and a file there may be called ``operator.py``."""
 
 
 class Lost(Exception):
@@ -71,10 +77,9 @@ def _spawn(theirs: socket.socket, memory_bytes: int) -> subprocess.Popen[bytes]:
     return subprocess.Popen(
         [
             sys.executable,
-            *("-m", "podling.apiserver.compute.worker"),
+            *("-I", "-S", "-c", BOOTSTRAP, os.pathsep.join(filter(None, sys.path))),
             *(str(descriptor), str(os.getpid()), str(memory_bytes)),
         ],
         pass_fds=(descriptor,),
         stdin=subprocess.DEVNULL,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
     )

@@ -1,8 +1,7 @@
 """The worker process: reads jobs from a socket, one after the other, and replies.
 
-    python -m podling.apiserver.compute.worker DESCRIPTOR SERVER_PID MEMORY_BYTES
-
-It ends with its server, even if that is killed, and never takes more memory than it may.
+``process`` starts it. It ends with its server, even if that is killed, and never takes more memory than it
+may.
 """
 
 from __future__ import annotations
@@ -100,7 +99,3 @@ def _read(connection: socket.socket, length: int) -> bytes:
             return b""
         read += count
     return bytes(whole)
-
-
-if __name__ == "__main__":
-    main(int(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]))

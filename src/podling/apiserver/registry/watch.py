@@ -9,6 +9,7 @@ A bookmark carries the revision up to which the watcher has received everything,
 
 from __future__ import annotations
 
+import asyncio
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -82,7 +83,8 @@ class ObjectWatch:
         self._end = _later(options.timeout_seconds)
         self._bookmarks = options.bookmarks
         self._initial_end = bool(options.send_initial_events) and options.bookmarks
-        self._next_bookmark = clock.monotonic() + BOOKMARK_SECONDS if options.bookmarks else None
+        self._next_bookmark = clock.machine_monotonic() + BOOKMARK_SECONDS if options.bookmarks else None
+        """In the machine's time: bookmarks serve the connection, and stop no wound clock."""
         self._closed = False
         self.on_begun: Callable[[], None] | None = None
         """Called when the present state has been taken, before the first change is waited for."""
@@ -163,12 +165,13 @@ class ObjectWatch:
 
     async def _more(self, watch: Watch) -> None:
         """Wait until the first of: an event, the next bookmark, the end of the watch."""
-        due = min((moment for moment in (self._end, self._next_bookmark) if moment is not None), default=None)
+        left = None if self._end is None else max(0.0, self._end - clock.monotonic())
+        pause = None if self._next_bookmark is None else self._next_bookmark - clock.machine_monotonic()
         try:
-            if due is None:
+            if left is None and pause is None:
                 first = await watch.__anext__()
             else:
-                async with clock.timeout(max(0.0, due - clock.monotonic())):
+                async with asyncio.timeout(pause), clock.timeout(left):
                     first = await watch.__anext__()
         except TimeoutError:
             self._time_passed(watch)
@@ -178,8 +181,8 @@ class ObjectWatch:
             self._take([first, *watch.ready(AT_ONCE)])
 
     def _time_passed(self, watch: Watch) -> None:
-        now = clock.monotonic()
-        over = self._end is not None and now >= self._end
+        now = clock.machine_monotonic()
+        over = self._end is not None and clock.monotonic() >= self._end
         if self._bookmarks and (over or (self._next_bookmark is not None and now >= self._next_bookmark)):
             self._sent = max(self._sent, watch.progress)
             self._ready.append(self._bookmark({}))

@@ -136,7 +136,7 @@ def _read(file: Path, until: str | None, extensions: Sequence[str]) -> Scenario:
     try:
         scenario = read_scenario(file.read_text(), str(file), file.parent, added)
     except OSError as error:
-        raise Failure(f"{file}: {error.strerror}") from None
+        raise _Unusable(f"{file}: {error.strerror}") from None
     except UnicodeDecodeError as error:
         raise _Unusable(f"{file}:1:1: not UTF-8: {error.reason}") from None
     except ScenarioUnusable as error:

@@ -179,7 +179,8 @@ class NodeLifecycleController(Controller):
     async def _monitor(self, now: datetime) -> RequeueAfter:
         """One look at every node that may not be as healthy as before; none while the server is away.
 
-        The next look follows at its time in any case: a failure must not delay it.
+        The next look follows at its time in any case: a failure must not delay it. While all nodes are
+        healthy, it finds nothing unless a heartbeat is missing.
         """
         try:
             may_last = self._outages.may_last(self._nodes.failures + self._leases.failures, now)
@@ -193,7 +194,9 @@ class NodeLifecycleController(Controller):
             logger.warning("the health of nodes is judged later: %s", error)
             self._outages.begin(clock.steady_now())
             self._await_renewals(clock.steady_now())
-        return RequeueAfter(self._options.node_monitor_period)
+        return RequeueAfter(
+            self._options.node_monitor_period, is_round=len(self._healthy) == len(self._nodes)
+        )
 
     async def _ask_server(self) -> None:
         """Wait for an answer of the API server: one that comes late ends an outage.

@@ -133,7 +133,7 @@ class PodGCController(Controller):
             await self._collect()
             # A pod that could not be removed, and one whose node is missing, is looked at again.
             self.is_due = self.is_due or bool(self._missing) or self._has_collected
-        return RequeueAfter(PASS_SECONDS)
+        return RequeueAfter(PASS_SECONDS, is_round=not self.is_due)
 
     async def _collect(self) -> None:
         self._has_collected = False

@@ -27,7 +27,7 @@ class Unreached(type(sys)):
         return object
 sys.modules.update(dict.fromkeys({ABSENT!r}))
 sys.modules.update((name, Unreached(name)) for name in {UNREACHED!r})
-sys.path[:0] = sys.argv[2].split(':')
+sys.path += sys.argv[2].split(':')
 from {MODULE} import main
 main(sys.argv[3])
 """

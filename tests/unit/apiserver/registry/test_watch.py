@@ -26,10 +26,13 @@ from podling.client.base import WatchEventType
 from podling.client.requests import SYSTEM, ListOptions, Target
 from podling.machinery.errors import ApiError
 from podling.machinery.scheme import resource_of
+from podling.sim.loop import EPOCH
+from podling.sim.wound_loop import WoundLoop
 from podling.store.base import WatchOverflow
 from podling.store.memory import MemoryStore
-from podling.testing import ControlPlane
+from podling.testing import ControlPlane, memory_cluster
 from podling.turns import TURN_BYTES
+from podling.winding import Winding
 from tests.support.loop_turns import LoopTurns
 
 MAPS = Target(resource_of(ConfigMap), "default")
@@ -286,3 +289,28 @@ async def test_missed_events_are_taken_a_few_at_a_time(cluster: ControlPlane) ->
         assert len(ready) <= AT_ONCE
         names += [each.object.metadata.name for each in (event, *ready)]
     assert names == [f"m{number:04}" for number in range(3 * AT_ONCE)]
+
+
+def test_bookmarks_do_not_stop_a_wound_clock() -> None:
+    """They serve the connection, whose time is the machine's; the end of a watch is the cluster's time."""
+
+    async def main() -> list[WatchEventType]:
+        winding = clock.wound_clock()
+        assert isinstance(winding, Winding)
+        async with memory_cluster() as plane:
+            options = ListOptions(
+                bookmarks=True, timeout_seconds=7200, resource_version=str(plane.store.revision)
+            )
+            watch = plane.backend.watch(MAPS, SYSTEM, options)
+
+            async def types() -> list[WatchEventType]:
+                return [change.type async for change in watch]
+
+            seen = asyncio.create_task(types())
+            await winding.advance(7199)
+            assert not seen.done()
+            await winding.advance(2)
+            return await seen
+
+    with asyncio.Runner(loop_factory=lambda: WoundLoop(EPOCH, seed=1)) as runner:
+        assert runner.run(main()) == [WatchEventType.BOOKMARK]

@@ -68,11 +68,15 @@ def test_many_seeds_are_counted(tmp_path: Path, text: str, code: int, line: str)
     assert done.output.splitlines()[-1] == f"{line} seeds passed"
 
 
+def test_scenario_that_is_not_there_cannot_run(tmp_path: Path) -> None:
+    done = sim(str(tmp_path / "gone.yaml"))
+    assert (done.exit_code, done.output) == (2, f"{tmp_path}/gone.yaml: No such file or directory\n")
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         ((), "Missing argument 'SCENARIO'"),
-        (("gone.yaml",), "gone.yaml: No such file or directory"),
         (("FILE", "--until", "5q"), "unknown unit"),
         (("FILE", "--until", "0"), "a scenario lasts at least one second"),
         (("FILE", "--until=-5m"), "the duration -5m is negative"),

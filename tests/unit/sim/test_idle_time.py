@@ -1,0 +1,218 @@
+"""A wound clock leaps over the rounds of an idle cluster: it finds what it would find without leaps."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable
+from datetime import timedelta
+from typing import Any
+
+import msgspec
+
+from podling import clock
+from podling.api.batch_v1 import CronJob
+from podling.api.coordination_v1 import Lease
+from podling.api.core_v1 import Node
+from podling.client.informer import Informer
+from podling.sim.loop import EPOCH
+from podling.sim.simulated_cluster import SimulatedCluster, simulated_cluster
+from podling.sim.wound_loop import WoundLoop
+from podling.supervisor import Supervisor
+from podling.winding import Winding
+from tests.support.simulated import deployment
+
+REVISIONS = ("resourceVersion", "generation", "observedGeneration")
+"""Fields that count writes."""
+Happen = Callable[[SimulatedCluster, Winding], Awaitable[object]]
+
+HOURLY = msgspec.convert(
+    {
+        "metadata": {"name": "hourly", "namespace": "default"},
+        "spec": {
+            "schedule": "7 * * * *",
+            "jobTemplate": {
+                "spec": {
+                    "template": {
+                        "metadata": {"annotations": {"sim.podling.dev/main": '{"runs": [{"seconds": 30}]}'}},
+                        "spec": {
+                            "restartPolicy": "Never",
+                            "containers": [{"name": "main", "image": "app"}],
+                        },
+                    }
+                }
+            },
+        },
+    },
+    CronJob,
+)
+
+
+def live(happen: Happen, *, leaps: bool = True, nodes: int = 2) -> dict[str, Any]:
+    """Return all objects of a cluster in which something has happened."""
+
+    async def main() -> dict[str, Any]:
+        winding = clock.wound_clock()
+        assert isinstance(winding, Winding)
+        context = simulated_cluster(nodes=nodes)
+        cluster = await winding.run_while(context.__aenter__())
+        if not leaps:
+            winding.may_leap = bool
+        await happen(cluster, winding)
+        found = (await cluster.store.list("")).entries
+        await winding.run_while(context.__aexit__(None, None, None))
+        return {each.key: without_revisions(json.loads(each.value)) for each in found}
+
+    with asyncio.Runner(loop_factory=lambda: WoundLoop(EPOCH, seed=5)) as runner:
+        return runner.run(main())
+
+
+def without_revisions(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: without_revisions(each) for key, each in value.items() if key not in REVISIONS}
+    return [without_revisions(each) for each in value] if isinstance(value, list) else value
+
+
+def same(happen: Happen) -> None:
+    steps, leaps = (live(happen, leaps=each) for each in (False, True))
+    assert steps.keys() == leaps.keys()
+    for key, value in steps.items():
+        assert leaps[key] == value, key
+
+
+async def work(cluster: SimulatedCluster, winding: Winding) -> None:
+    await cluster.client.create(deployment())
+    await cluster.client.create(HOURLY)
+    await winding.advance(3 * 3600 + 11)
+
+
+def test_day_with_work_leaves_the_same_objects() -> None:
+    same(work)
+
+
+def test_lost_node_after_idle_hours_is_found_at_the_same_time() -> None:
+    async def happen(cluster: SimulatedCluster, winding: Winding) -> None:
+        await cluster.client.create(deployment())
+        await winding.advance(2 * 3600 + 3)
+        await cluster.nodes["node-1"].crash()
+        await winding.advance(30 * 60)
+        await cluster.nodes["node-1"].start()
+        await winding.advance(3600)
+
+    same(happen)
+
+
+def test_orphaned_pods_are_removed_at_the_same_time() -> None:
+    async def happen(cluster: SimulatedCluster, winding: Winding) -> None:
+        await cluster.client.create(deployment())
+        await winding.advance(3600)
+        await cluster.remove_node("node-2")
+        await cluster.client.delete(Node, "node-2")
+        await winding.advance(1800)
+
+    same(happen)
+
+
+def test_cut_connection_after_idle_hours_has_the_same_effects() -> None:
+    async def happen(cluster: SimulatedCluster, winding: Winding) -> None:
+        await winding.advance(3600)
+        await cluster.nodes["node-1"].connection.cut()
+        await winding.advance(90)
+        cluster.nodes["node-1"].connection.mend()
+        await winding.advance(3600)
+
+    same(happen)
+
+
+async def renewals(cluster: SimulatedCluster, seconds: float, winding: Winding) -> int:
+    """Return how many renewals of a lease a watch shows while so much time passes."""
+    seen = 0
+
+    def note(old: Lease, new: Lease) -> None:
+        nonlocal seen
+        seen += new.metadata.name == "node-1"
+
+    async with Supervisor() as tasks:
+        informer: Informer[Lease] = Informer(cluster.client, Lease)
+        informer.add_handler(lambda lease: None, note)
+        tasks.keep_running("informer", informer.run)
+        await winding.advance(seconds)
+        await tasks.close()
+    return seen
+
+
+def test_idle_day_takes_a_fraction_of_the_rounds() -> None:
+    async def happen(cluster: SimulatedCluster, winding: Winding) -> None:
+        await winding.advance(60)
+        assert await renewals(cluster, 86_400, winding) < 86_400 / 10 / 20
+
+    live(happen)
+
+
+def test_leases_are_true_at_every_event() -> None:
+    """A job each hour, and each of its steps, finds leases no older than a kubelet's."""
+
+    async def happen(cluster: SimulatedCluster, winding: Winding) -> None:
+        await cluster.client.create(HOURLY)
+        for _ in range(5):
+            await winding.advance(1234.5)
+            lease = await cluster.client.get(Lease, "node-1", "kube-node-lease")
+            assert lease.spec.renew_time is not None
+            assert timedelta() <= clock.now() - lease.spec.renew_time <= timedelta(seconds=10)
+
+        ages, renewed = [], []
+
+        async def look() -> None:
+            while True:
+                await clock.sleep(777.7)
+                lease = await cluster.client.get(Lease, "node-1", "kube-node-lease")
+                assert lease.spec.renew_time is not None
+                ages.append(clock.now() - lease.spec.renew_time)
+                renewed.append(lease.spec.renew_time)
+
+        async with Supervisor() as tasks:
+            tasks.keep_running("look", look)
+            await winding.advance(7200)
+            await tasks.close()
+        assert len(ages) == 9
+        assert max(ages) <= timedelta(seconds=10)
+        assert not any((each - renewed[0]) % timedelta(seconds=10) for each in renewed)
+
+    live(happen)
+
+
+def test_client_that_is_sent_something_sees_every_round() -> None:
+    async def happen(cluster: SimulatedCluster, winding: Winding) -> None:
+        await winding.advance(60)
+
+        async def client() -> None:
+            """A client that a renewal wakes, as a watch over HTTPS does."""
+            informer: Informer[Lease] = Informer(cluster.client, Lease)
+            informer.add_handler(lambda lease: None, lambda old, new: winding.note_activity())
+            await informer.run()
+
+        winding.settle_seconds = 0
+        async with Supervisor() as tasks:
+            tasks.keep_running("client", client)
+            assert await renewals(cluster, 1800, winding) >= 179
+            await tasks.close()
+
+    live(happen)
+
+
+def test_lost_node_keeps_the_clock_from_leaping() -> None:
+    async def happen(cluster: SimulatedCluster, winding: Winding) -> None:
+        await winding.advance(60)
+        assert winding.may_leap()
+        await cluster.nodes["node-2"].crash()
+        assert not winding.may_leap()
+        await winding.advance(300)
+        assert not winding.may_leap()
+        await cluster.nodes["node-2"].start()
+        await winding.advance(60)
+        assert winding.may_leap()
+        await cluster.stop_server()
+        assert not winding.may_leap()
+        await cluster.start_server()
+
+    live(happen)
