@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 from podling import clock
-from podling.cli.detached import Progress
+from podling.cli.starting.detached import Progress
 from podling.cli.up import _serve
 from podling.cluster.cluster import Cluster
 from podling.cluster.cluster_settings import ClusterSettings

@@ -19,9 +19,9 @@ import pytest
 from podling.api.certificates_v1 import CertificateSigningRequest
 from podling.api.core_v1 import ConfigMap, Container, Pod, PodSpec
 from podling.api.meta_v1 import ObjectMeta
-from podling.cli.detached import Progress
 from podling.cli.join import _serve
 from podling.cli.join_tokens import new_token
+from podling.cli.starting.detached import Progress
 from podling.client.base import Client
 from podling.client.http import HttpClient
 from podling.cluster.cluster import Cluster

@@ -16,7 +16,7 @@ class Arrivals:
 
     def __init__(self) -> None:
         self.is_awaited = False
-        """Whoever receives a request calls ``note`` if this is set."""
+        """A server that receives a request calls ``note`` if this is set."""
         self._rests: set[asyncio.Future[float | None]] = set()
 
     def note(self) -> None:

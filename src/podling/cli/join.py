@@ -19,12 +19,12 @@ import click
 
 from podling.allocator import Trimmer
 from podling.cli.common_options import Failure, data_directory_option
-from podling.cli.detached import Progress, detach_command
 from podling.cli.node_start import RUNTIMES, best_runtime, check_runtime, settle_place
 from podling.cli.options.extension_options import chosen_extensions, extension_option
 from podling.cli.options.network_options import check_cni, chosen_cni, cni_option
 from podling.cli.options.node_options import chosen_node_options, kubelet_config_option, node_options
-from podling.cli.own_command import own_command, own_environment
+from podling.cli.starting.detached import Progress, detach_command
+from podling.cli.starting.own_command import own_command, own_environment
 from podling.cluster.directory import SETTINGS, DataDirectory
 from podling.cluster.directory_errors import DirectoryInUse, DirectoryUnusable
 from podling.cluster.garbage_collection import begin, settle

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from podling.cli.common_options import Failure
-from podling.cli.detached import Progress
+from podling.cli.starting.detached import Progress
 from podling.cluster.directory import DataDirectory
 
 RUNTIMES = ("oci", "process", "sim")

@@ -22,7 +22,6 @@ from msgspec import structs
 
 from podling.allocator import Trimmer
 from podling.cli.common_options import Failure, checked_address, data_directory_option
-from podling.cli.detached import Progress, detach_command
 from podling.cli.node_start import RUNTIMES, best_runtime, check_runtime, refuse_joined, settle_place
 from podling.cli.options.clock_option import chosen_clock, clock_option, loop_factory, while_time_passes
 from podling.cli.options.cluster_configuration import config_option
@@ -31,7 +30,8 @@ from podling.cli.options.extension_options import chosen_extensions, controllers
 from podling.cli.options.network_options import check_ranges, chosen_ranges, network_options
 from podling.cli.options.node_options import chosen_node_options, kubelet_config_option, node_options
 from podling.cli.options.scheduler_options import chosen_scheduler_options, scheduler_options
-from podling.cli.own_command import own_command, own_environment
+from podling.cli.starting.detached import Progress, detach_command
+from podling.cli.starting.own_command import own_command, own_environment
 from podling.cluster.cluster_settings import ClusterSettings
 from podling.cluster.directory import DataDirectory
 from podling.cluster.directory_errors import DirectoryInUse, DirectoryUnusable

@@ -213,7 +213,7 @@ def test_with_a_free_worker_every_earliest_time_is_met_exactly(history: list[Ask
 
 
 def moments_of_rounds(loop_factory: Callable[[], asyncio.AbstractEventLoop], seconds: float) -> list[float]:
-    """Return when a key runs that asks for a round every ten seconds, in so many seconds."""
+    """Return when a key runs that requests a round every ten seconds, in so many seconds."""
 
     async def story() -> list[float]:
         queue: WorkQueue[str] = WorkQueue()

@@ -171,14 +171,20 @@ class ObjectWatch:
             if left is None and pause is None:
                 first = await watch.__anext__()
             else:
-                async with asyncio.timeout(pause), clock.timeout(left):
-                    first = await watch.__anext__()
+                async with asyncio.timeout(pause):
+                    first = await self._first(watch, left)
         except TimeoutError:
             self._time_passed(watch)
         except (StopAsyncIteration, WatchOverflow, StoreClosed):
             self.close()
         else:
             self._take([first, *watch.ready(AT_ONCE)])
+
+    async def _first(self, watch: Watch, left: float | None) -> Event:
+        if left is None:
+            return await watch.__anext__()
+        async with clock.timeout(left):
+            return await watch.__anext__()
 
     def _time_passed(self, watch: Watch) -> None:
         now = clock.machine_monotonic()

@@ -91,7 +91,7 @@ class CronJobController(Controller):
         except ScheduleError:
             following = None
         if following is None:
-            self.enqueue(new)  # the run tells what is wrong
+            self.enqueue(new)  # the run reports what is wrong
         else:
             self.queue.add_after(key_of(new), (following - now) / timedelta(seconds=1) + SLACK_SECONDS)
 

@@ -29,7 +29,7 @@ class Found(Struct, frozen=True, kw_only=True):
     """The end: pods made and deleted, and the status. A condition that is false has a ``!`` before it."""
 
     made: str = ""
-    """How many, or the indexes of an Indexed job."""
+    """The number, or the indexes of an Indexed job."""
     deleted: int = 0
     active: int = 0
     ready: int = 0

@@ -65,7 +65,7 @@ def tree(directory: Path) -> Tree | None:
 
 
 class View(Struct, frozen=True):
-    """What readers see at one moment."""
+    """The contents that readers see at one moment."""
 
     tree: Tree | None
     """Through ``..data``, all files at once."""

@@ -107,7 +107,7 @@ async def test_passes_of_the_pod_shorten_no_wait(node: SimNode, failed: FailedMo
 async def test_passes_of_the_pod_try_no_volume_before_its_wait_is_over(
     cluster: ControlPlane, tmp_path: Path
 ) -> None:
-    """No watch tells of a directory of the node: the pod finds it at its next try."""
+    """No watch reports a directory of the node: the pod finds it at its next try."""
     config = KubeletConfig(node_addresses=("192.168.0.10",), write_files=True)
     directory = tmp_path / "late"
     async with sim_node(cluster, tmp_path / "node", Scenario(), config) as node:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import podling
-from podling.cli.own_command import environment_with
+from podling.cli.starting.own_command import environment_with
 
 CODE = Path("/code/src")
 PODLING = Path(sys.executable).with_name("podling")

@@ -14,7 +14,7 @@ import click
 
 from podling import clock
 from podling.cli.common_options import Failure
-from podling.cli.own_command import own_command, own_environment
+from podling.cli.starting.own_command import own_command, own_environment
 from podling.cluster.directory import DataDirectory
 from podling.cluster.directory_errors import DirectoryUnusable
 from podling.files.private import open_private
