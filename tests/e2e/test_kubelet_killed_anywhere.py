@@ -15,6 +15,7 @@ import os
 import subprocess
 import threading
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -115,6 +116,15 @@ class Ground:
             self.cluster.kubectl("wait", *end, "--timeout=30s")
         return by_name(self.cluster.get("pods"))
 
+    @contextmanager
+    def explained(self) -> Iterator[None]:
+        """Add the cluster's events to a failure."""
+        try:
+            yield
+        except AssertionError as failure:
+            failure.add_note(self.cluster.try_kubectl("events", "--all-namespaces").out)
+            raise
+
 
 def listed(manifests: Sequence[Plain]) -> Plain:
     return {"apiVersion": "v1", "kind": "List", "items": list(manifests)}
@@ -152,11 +162,12 @@ def test_a_kill_at_any_moment_is_not_noticed(ground: Ground, number: int) -> Non
     ground.prepare(lives_of(number + 1, ground.notes))
     pods = ground.finish(lives)
 
-    for life in lives:
-        life.check(pods.get(life.pod, {}), fault)
-    steady = pods["always-steady"]
-    assert steady["status"]["containerStatuses"] == ground.steady["status"]["containerStatuses"]
-    assert ready_since(steady) == ready_since(ground.steady)
+    with ground.explained():
+        for life in lives:
+            life.check(pods.get(life.pod, {}), fault)
+        steady = pods["always-steady"]
+        assert steady["status"]["containerStatuses"] == ground.steady["status"]["containerStatuses"]
+        assert ready_since(steady) == ready_since(ground.steady)
     cluster.kubectl("delete", "pods", "-l", f"run={lives[0].run}", "--wait=false")
 
 

@@ -85,11 +85,7 @@ class Bridge:
         for gateway in (blocks.gateway, blocks.gateway6):
             if gateway is not None and not interfaces.has_address(gateway.packed):
                 return f"the bridge {self.name} has lost its address {gateway}"
-        with Netlink() as kernel:
-            ports = kernel.ports(index)
-        off = [
-            found for found in map(self.port, addresses) if found not in ports and interfaces.index_of(found)
-        ]
+        off = _cut_off(index, map(self.port, addresses))
         if off:
             return f"pods are cut off from the bridge {self.name}: {', '.join(sorted(off))}"
         wanted = self._settings() + (ipv6.node_settings(self.name) if blocks.ipv6 is not None else [])
@@ -141,6 +137,20 @@ class Bridge:
 
     def delete(self) -> None:
         _delete_link(self.name)
+
+
+def _cut_off(bridge: int, ports: Iterable[str]) -> set[str]:
+    """Return those of ``ports`` that exist but are not on the bridge. Raises ``OSError``.
+
+    A pod may be connected after the bridge's ports were listed: they are listed once more.
+    """
+    off = set(ports)
+    with Netlink() as kernel:
+        for _ in range(2):
+            off = {found for found in off - kernel.ports(bridge) if interfaces.index_of(found)}
+            if not off:
+                break
+    return off
 
 
 def _own_addresses(index: int, blocks: Blocks) -> list[Message]:
