@@ -136,10 +136,14 @@ class Statistics:
         elif change.new.status.expected_pods:
             self._headroom[key] = change.new.status.current_healthy - change.new.status.desired_healthy
 
-    def sample(self, at: datetime) -> Sample:
-        """Add the figures of this moment, and return them."""
+    def sample(self, at: datetime) -> None:
+        """Add the figures of this moment to the samples."""
+        self.samples.append(self.figures(at))
+
+    def figures(self, at: datetime) -> Sample:
+        """Return the figures of this moment."""
         nodes = self._nodes.totals
-        found = Sample(
+        return Sample(
             at=self._seconds(at),
             phases={name: self._totals[name] for name in PHASES if self._totals[name]},
             ready_pods=self._totals["ready"],
@@ -154,8 +158,6 @@ class Statistics:
             revision=self._revision,
             headroom=dict(self._headroom),
         )
-        self.samples.append(found)
-        return found
 
     def end(self, at: datetime) -> None:
         """Close the nodes' spans, and take the last sample."""

@@ -36,13 +36,13 @@ def test_life_of_a_pod_is_counted() -> None:
     ]
     for second, (old, new) in enumerate(pairwise(stages)):
         note(statistics, second, old, new)
-    sample = statistics.sample(BEGIN + timedelta(seconds=10))
+    sample = statistics.figures(BEGIN + timedelta(seconds=10))
     assert (sample.at, sample.phases, sample.ready_pods) == (10, {"Running": 1}, 1)
     assert (sample.cpu_requested, sample.cpu_allocatable, sample.restarts) == (0.5, 4.0, 2)
     assert statistics.scheduling_seconds() == [1]
     assert statistics.start_seconds() == [2]
     note(statistics, 20, stages[-1], None)
-    assert statistics.sample(BEGIN).phases == {}
+    assert statistics.figures(BEGIN).phases == {}
     assert (statistics.created["Pod"], statistics.deleted["Pod"]) == (1, 1)
 
 
@@ -68,9 +68,9 @@ def test_headroom_is_what_a_budget_can_lose(
     )
     budget = PodDisruptionBudget(metadata=ObjectMeta(name="pdb", namespace="default"), status=status)
     note(statistics, 0, None, budget)
-    assert statistics.sample(BEGIN).headroom == headroom
+    assert statistics.figures(BEGIN).headroom == headroom
     note(statistics, 1, budget, None)
-    assert statistics.sample(BEGIN).headroom == {}
+    assert statistics.figures(BEGIN).headroom == {}
 
 
 @pytest.mark.parametrize(

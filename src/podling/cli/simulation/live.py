@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Mapping
+from datetime import timedelta
 from typing import TextIO
 
 import click
@@ -35,7 +36,8 @@ class View(Struct, frozen=True, kw_only=True):
     seconds: float
     until: float
     elapsed: float
-    sample: Sample | None
+    sample: Sample
+    """The figures of this moment."""
     actions: tuple[ActionRecord, ...] = ()
     """The last ones."""
     failures: int = 0
@@ -83,12 +85,12 @@ def view_of(run: Run, elapsed: float) -> View:
     outcome = run.so_far()
     failed = sum(bool(each.error) for each in outcome.actions)
     failed += sum(not each.passed for each in outcome.results) + len(outcome.violations)
-    samples = run.statistics.samples
+    statistics = run.statistics
     return View(
         seconds=run.seconds,
         until=run.scenario.until,
         elapsed=elapsed,
-        sample=samples[-1] if samples else None,
+        sample=statistics.figures(statistics.begin + timedelta(seconds=run.seconds)),
         actions=outcome.actions[-ACTIONS_SHOWN:],
         failures=failed,
     )
@@ -104,14 +106,13 @@ def live_lines(view: View, columns: int) -> list[str]:
     lines = [
         f"[{bar:-<{BAR}}] {done:4.0%}  {times}  {speed:,.0f}x  {go_duration(round(rest))} left"[:columns]
     ]
-    if view.sample is not None:
-        sample = view.sample
-        share = sample.cpu_requested / sample.cpu_allocatable if sample.cpu_allocatable else 0.0
-        lines.append(
-            f"nodes  {sample.ready_nodes} of {sample.nodes} Ready, {share:.0%} of the CPU requested"[:columns]
-        )
-        lines.append(f"pods   {sample.ready_pods} Ready; {phases_text(sample.phases)}"[:columns])
-        lines.append("       " + phase_bar(sample.phases, min(BAR * 2, columns - 8)))
+    sample = view.sample
+    share = sample.cpu_requested / sample.cpu_allocatable if sample.cpu_allocatable else 0.0
+    lines.append(
+        f"nodes  {sample.ready_nodes} of {sample.nodes} Ready, {share:.0%} of the CPU requested"[:columns]
+    )
+    lines.append(f"pods   {sample.ready_pods} Ready; {phases_text(sample.phases)}"[:columns])
+    lines.append("       " + phase_bar(sample.phases, min(BAR * 2, columns - 8)))
     if view.failures:
         lines.append(click.style(f"failed {view.failures} until now"[:columns], fg="red"))
     for each in view.actions:

@@ -8,9 +8,9 @@ import click
 import pytest
 from msgspec.structs import replace
 
-from podling.cli.simulation.live import Live, View, live_lines, phase_bar, phases_text
+from podling.cli.simulation.live import Live, View, live_lines, phase_bar, phases_text, view_of
 from podling.sim import loop
-from podling.sim.runner import Run
+from podling.sim.runner import SAMPLES_MAX, Run
 from podling.sim.schedule import ActionRecord
 from podling.sim.statistics import Sample
 from tests.support.scenarios import FOLDER, scenario, web
@@ -92,3 +92,15 @@ def test_view_replaces_itself_on_a_terminal_only(monkeypatch: pytest.MonkeyPatch
     assert "nodes  2 of 2 Ready" in shown
     assert terminal.getvalue().endswith("F\x1b[J")
     assert lives[0].elapsed() >= 0
+
+
+def test_view_shows_the_present_where_samples_are_rare() -> None:
+    shown: list[View] = []
+    hours = scenario(f"{{until: 8h, manifests: [{web(2)}]}}")
+
+    async def main() -> None:
+        await Run(hours, FOLDER, 0, progress=lambda run: shown.append(view_of(run, 1.0))).execute()
+
+    loop.run(main())
+    first = next(view for view in shown if view.sample.ready_pods == 2)
+    assert first.sample.at == first.seconds < hours.until / SAMPLES_MAX
