@@ -8,6 +8,7 @@ import re
 import tokenize
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 RELATIVE = re.compile(r"(What|Who|Whom|Whose|Whether|Where|Which|How|That|Whoever|Whatever|Wherever)\b")
 """The beginning of a relative clause, where a verb (functions) or a noun (classes, modules) belongs."""
@@ -46,6 +47,12 @@ class Finding:
     advice: str
 
 
+@lru_cache(maxsize=1)
+def _parsed(source: str) -> ast.Module:
+    """Return the tree of a module, which several checks in succession look at."""
+    return ast.parse(source)
+
+
 def docstrings(tree: ast.Module) -> Iterator[tuple[int, str]]:
     """Yield line and text of every docstring, those below attributes included."""
     pending: list[ast.AST] = [tree]
@@ -59,13 +66,16 @@ def docstrings(tree: ast.Module) -> Iterator[tuple[int, str]]:
                     pending.append(child)
 
 
-def comments(source: str) -> Iterator[tuple[int, str]]:
-    """Yield line and text of every comment, without its mark."""
+@lru_cache(maxsize=1)
+def comments(source: str) -> tuple[tuple[int, str], ...]:
+    """Return line and text of every comment, without its mark."""
     if "#" not in source:
-        return
-    for token in tokenize.generate_tokens(io.StringIO(source).readline):
-        if token.type == tokenize.COMMENT:
-            yield token.start[0], token.string.lstrip("#! ")
+        return ()
+    return tuple(
+        (token.start[0], token.string.lstrip("#! "))
+        for token in tokenize.generate_tokens(io.StringIO(source).readline)
+        if token.type == tokenize.COMMENT
+    )
 
 
 def relative_clauses(source: str) -> list[Finding]:
@@ -75,7 +85,7 @@ def relative_clauses(source: str) -> list[Finding]:
     """
     found = [
         Finding(line, text.strip().split("\n")[0], "begin with a verb (functions) or a noun")
-        for line, text in docstrings(ast.parse(source))
+        for line, text in docstrings(_parsed(source))
         if RELATIVE.match(text.strip())
     ]
     before = -1
@@ -98,7 +108,7 @@ def banned_words(text: str, line: int = 1) -> list[Finding]:
 
 def banned_in_module(source: str) -> list[Finding]:
     """Return the banned words in the docstrings and comments of a module."""
-    texts = [*docstrings(ast.parse(source)), *comments(source)]
+    texts = [*docstrings(_parsed(source)), *comments(source)]
     return [finding for line, text in texts for finding in banned_words(text, line)]
 
 
@@ -113,7 +123,7 @@ def unclear_test_names(source: str) -> list[Finding]:
     A name has at least three words after ``test``, begins with no relative pronoun, and has no banned word.
     """
     found = []
-    for node in ast.walk(ast.parse(source)):
+    for node in ast.walk(_parsed(source)):
         if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) or not node.name.startswith("test_"):
             continue
         words = node.name.removeprefix("test_").replace("_", " ")
