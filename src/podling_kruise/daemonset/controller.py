@@ -88,6 +88,8 @@ class AdvancedDaemonSetController(Controller):
             owner, owner.spec.template, claimed, owner.status.collision_count or 0
         )
         pods, now = await self._pods.claim(owner), clock.now()
+        if await self._keeper.merge(key, update, claimed, pods, self._pods):
+            return AwaitChange()
         wait, failure = None, None
         try:
             wait = await self._sync(owner, pods, update, claimed, now)

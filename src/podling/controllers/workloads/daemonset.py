@@ -74,6 +74,8 @@ class DaemonSetController(Controller):
         )
         digest = revision.metadata.labels[history.REVISION_LABEL]
         pods, nodes, now = await self._pods.claim(daemon_set), self._nodes.values(), clock.now()
+        if await self._keeper.merge(key, revision, claimed, pods, self._pods):
+            return AwaitChange()
         wait, failure = await self._manage(daemon_set, pods, digest, now)
         status = rules.status_of(daemon_set, nodes, rules.by_node(pods), digest, collisions, now)
         await self._write(daemon_set, status)

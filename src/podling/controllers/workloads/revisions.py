@@ -13,7 +13,7 @@ from typing import Any
 from msgspec import structs
 
 from podling.api.apps_v1 import ControllerRevision
-from podling.api.core_v1 import PodTemplateSpec
+from podling.api.core_v1 import Pod, PodTemplateSpec
 from podling.api.meta_v1 import ObjectMeta
 from podling.client.base import ApiObject, Client, Key, key_of
 from podling.controllers.children import Children
@@ -178,6 +178,32 @@ class RevisionKeeper:
                 return held, collisions
             collisions += 1
             wanted = new_revision(owner, template, self._hash_label, wanted.revision, collisions)
+
+    async def merge(
+        self,
+        owner: Key,
+        kept: ControllerRevision,
+        revisions: Iterable[ControllerRevision],
+        pods: Iterable[Pod],
+        children: Children[Any, Pod],
+    ) -> bool:
+        """Delete the other revisions that hold the same as ``kept``; return whether there were any.
+
+        Their pods get the label of ``kept`` before. Source: ``dedupCurHistories`` of daemon sets, which
+        labels the pods of all other revisions as well.
+        """
+        others = [each for each in revisions if each.metadata.name != kept.metadata.name]
+        doubles = [each for each in others if not each.metadata.deletion_timestamp and equal(each, kept)]
+        digest = kept.metadata.labels.get(REVISION_LABEL)
+        theirs = {each.metadata.labels.get(REVISION_LABEL) for each in doubles} - {digest}
+        for metadata in [pod.metadata for pod in pods]:
+            if metadata.labels.get(REVISION_LABEL) in theirs:
+                patch = {"metadata": {"uid": metadata.uid, "labels": {REVISION_LABEL: digest}}}
+                with unless_gone():
+                    written = await self._client.patch(Pod, metadata.name or "", patch, metadata.namespace)
+                    children.wrote(owner, written)
+        await self.forget(owner, doubles)
+        return bool(doubles)
 
     async def forget(self, owner: Key, doomed: Iterable[ControllerRevision]) -> None:
         for each in doomed:

@@ -17,6 +17,7 @@ from podling.api.core_v1 import (
     Node,
     Pod,
 )
+from podling.api.meta_v1 import ObjectMeta
 from podling.controllers.controller_manager import ControllerManager
 from podling.controllers.workloads.daemonset import DaemonSetController
 from podling.controllers.workloads.daemonset_rules import (
@@ -198,3 +199,32 @@ async def test_revision_of_an_earlier_release_gets_its_label_and_pods_stay(clust
     await cluster.advance(seconds=1)
     assert (await revisions(cluster))[0].metadata.labels["controller-revision-hash"] == digest
     assert (await cluster.client.list(Pod, "default")).items[0].metadata.uid == before.uid
+
+
+@pytest.mark.usefixtures("manager")
+@pytest.mark.parametrize("finalizers", [(), ("example.com/hold",)])
+async def test_revisions_that_hold_the_same_become_one_and_pods_stay(
+    cluster: ControlPlane, finalizers: tuple[str, ...]
+) -> None:
+    await start(cluster, daemon_set())
+    await make_ready(cluster.client)
+    before = (await cluster.client.list(Pod, "default")).items
+    made = (await revisions(cluster))[0]
+    held = structs.replace(made, metadata=structs.replace(made.metadata, finalizers=finalizers))
+    await cluster.client.update(held)
+    double = ObjectMeta(
+        name="agent-restored",
+        namespace="default",
+        labels={"app": "agent", "controller-revision-hash": "restored"},
+        owner_references=made.metadata.owner_references,
+    )
+    await cluster.client.create(ControllerRevision(metadata=double, data=made.data, revision=7))
+    await cluster.advance(seconds=5)
+    after = (await cluster.client.list(Pod, "default")).items
+    assert [pod.metadata.uid for pod in after] == [pod.metadata.uid for pod in before]
+    assert {pod.metadata.labels["controller-revision-hash"] for pod in after} == {"restored"}
+    left = [each for each in await revisions(cluster) if each.metadata.deletion_timestamp is None]
+    assert [each.metadata.name for each in left] == ["agent-restored"]
+    await cluster.client.delete(Pod, after[0].metadata.name or "", "default")
+    await cluster.advance(seconds=5)
+    assert await pods(cluster) == ON_EVERY_NODE

@@ -9,7 +9,9 @@ import pytest
 
 from podling.api.apps_v1 import ControllerRevision
 from podling.api.core_v1 import Node
+from podling.api.meta_v1 import ObjectMeta
 from podling.controllers.workloads.daemonset_rules import node_of
+from podling.controllers.workloads.revisions import REVISION_LABEL
 from podling.testing import memory_cluster, running
 from podling_kruise.extension import KruiseExtension
 from tests.support.advanced_sets import DaemonSets, daemon, daemon_rolling
@@ -126,6 +128,26 @@ async def test_old_revisions_are_kept_as_many_as_wanted(sets: DaemonSets) -> Non
     await settle(sets)
     found = (await sets.client.list(ControllerRevision, "default")).items
     assert sorted(each.revision for each in found) == [3, 4]
+
+
+async def test_revisions_that_hold_the_same_become_one_and_pods_stay(sets: DaemonSets) -> None:
+    await sets.create(on_all())
+    await settle(sets)
+    before = [pod.metadata.uid for pod in await sets.pods()]
+    (made,) = (await sets.client.list(ControllerRevision, "default")).items
+    double = ObjectMeta(
+        name="restored",
+        namespace="default",
+        labels={**made.metadata.labels, REVISION_LABEL: "restored"},
+        owner_references=made.metadata.owner_references,
+    )
+    await sets.client.create(ControllerRevision(metadata=double, data=made.data, revision=7))
+    await settle(sets)
+    after = await sets.pods()
+    assert [pod.metadata.uid for pod in after] == before
+    assert {pod.metadata.labels[REVISION_LABEL] for pod in after} == {"restored"}
+    left = (await sets.client.list(ControllerRevision, "default")).items
+    assert [each.metadata.name for each in left] == ["restored"]
 
 
 @pytest.mark.parametrize(("partition", "updated"), [(1, 3), ("50%", 2), ("100%", 0), (0, 4)])
