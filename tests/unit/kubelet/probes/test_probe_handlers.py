@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from contextlib import suppress
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 from aiohttp import web
 
 from podling.api.core_v1 import Probe
-from podling.kubelet.probes.grpc_health import METHOD, encode_request
+from podling.kubelet.probes.grpc_health import METHOD, check_descriptors, encode_request
 from podling.kubelet.probes.probe_handlers import Answer, ProbeError, run_probe
 from tests.support.descriptors import no_descriptors
 from tests.unit.kubelet.probes.servers import NoAnswers, answering, server, subject
@@ -176,3 +177,13 @@ async def test_shortage_of_descriptors_is_no_failure_of_the_container(plain: dic
         await probe(plain)  # loads what it needs
     with no_descriptors(), pytest.raises(ProbeError):
         await probe(plain)
+
+
+def test_few_free_descriptors_are_too_few_for_the_library() -> None:
+    """The one that is free has a low number, as those that are closed late."""
+    low = os.dup(0)
+    with no_descriptors():
+        os.close(low)
+        with pytest.raises(OSError, match="Too many open files"):
+            check_descriptors()
+    check_descriptors()
