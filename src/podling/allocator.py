@@ -35,6 +35,9 @@ PAUSE_SECONDS_MAX = 640.0
 """The longest pause between two attempts later on. They go on while the process is larger than before; but
 those that return little become rare."""
 
+_SIZES = Path("/proc/self/statm")
+_SIZES_BYTES_MAX = 256
+
 
 @cache
 def _libc() -> Any:
@@ -67,7 +70,8 @@ def trim() -> None:
 def resident_bytes() -> int:
     """Return the resident memory of this process; 0 where the system does not show it."""
     try:
-        return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+        with _SIZES.open("rb", buffering=0) as sizes:
+            return int(sizes.read(_SIZES_BYTES_MAX).split()[1]) * os.sysconf("SC_PAGE_SIZE")
     except OSError:
         return 0
 
@@ -90,7 +94,7 @@ class Trimmer:
     async def run(self) -> None:
         """Trim until cancelled."""
         while True:
-            await clock.machine_sleep(CHECK_SECONDS)
+            await clock.machine_sleep(clock.aligned(CHECK_SECONDS))
             await self.check(clock.machine_monotonic())
 
     async def check(self, now: float) -> None:

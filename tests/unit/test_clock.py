@@ -6,6 +6,8 @@ import asyncio
 from datetime import UTC, datetime
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from podling import clock
 from podling.sim.loop import EPOCH, run
@@ -97,3 +99,49 @@ def test_first_of_cancels_the_slower_waits() -> None:
 
     assert run(race()) == 1
     assert ended == ["fast returned", "slow cancelled"]
+
+
+@pytest.mark.parametrize(
+    ("now", "seconds", "offset", "wait"),
+    [
+        (100.0, 10, 0, 10.0),
+        (100.0, 2, 0, 2.0),
+        (100.0, 15, 0, 15.0),
+        (100.0, 60, 0, 60.0),
+        (103.25, 10, 0, 6.75),
+        (106.25, 10, 0, 13.75),
+        (100.007, 2, 0, 1.993),
+        (100.0079, 2, 0, 1.993),
+        (103.0, 15, 0, 17.0),
+        (103.0, 63, 0, 63.0),
+        (100.0, 10, 0.5, 10.5),
+        (100.5, 10, 0.5, 10.0),
+        (100.3, 2.56, 0, 2.56),
+        (100.3, 0.25, 0, 0.25),
+        (100.3, 0, 0, 0),
+        (100.3, -1, 0, -1),
+    ],
+)
+def test_periodic_waits_end_at_common_moments(now: float, seconds: float, offset: float, wait: float) -> None:
+    assert clock.aligned_wait(now, seconds, offset) == wait
+
+
+@given(
+    now=st.floats(0, 1e7),
+    seconds=st.sampled_from([1, 2, 5, 10, 15, 20, 30, 60, 300]),
+    offset=st.integers(0, 1999).map(lambda each: each / 1000),
+)
+def test_aligned_wait_is_near_the_period_and_exact_from_then_on(
+    now: float, seconds: float, offset: float
+) -> None:
+    first = clock.aligned_wait(now, seconds, offset)
+    assert seconds / 2 - 0.001 <= first <= seconds * 1.5
+    began = int(now * 1000 + 1e-6) / 1000
+    assert clock.aligned_wait(began + first, seconds, offset) == seconds
+
+
+def test_only_waits_on_the_clock_of_the_machine_are_aligned() -> None:
+    async def waits() -> list[float]:
+        return [clock.aligned(10)]
+
+    assert run(waits()) == [10]

@@ -17,7 +17,7 @@ from podling.machinery.histograms import Histogram, gauges, histograms
 
 INTERVAL_SECONDS = 0.01
 WORKING_INTERVAL_SECONDS = 0.16
-IDLE_INTERVAL_SECONDS = 2.56
+IDLE_INTERVAL_SECONDS = 10.0
 ON_TIME_SECONDS = 0.001
 PIECE_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12)
 
@@ -48,10 +48,11 @@ class LoopPieces:
         """Measure until cancelled."""
         interval = INTERVAL_SECONDS
         while True:
-            due = clock.machine_monotonic() + interval
+            wait = interval if interval < IDLE_INTERVAL_SECONDS else clock.aligned(interval)
+            due = clock.machine_monotonic() + wait
             if interval <= WORKING_INTERVAL_SECONDS:
-                await clock.machine_sleep(interval)
-            elif (arrived_at := await self._arrivals.wait(interval)) is not None:
+                await clock.machine_sleep(wait)
+            elif (arrived_at := await self._arrivals.wait(wait)) is not None:
                 due, interval = arrived_at, INTERVAL_SECONDS
             late = clock.machine_monotonic() - due
             self.observe(late)
@@ -64,7 +65,7 @@ class LoopPieces:
 
     def collect(self) -> Iterator[Any]:
         """Yield the families, as ``prometheus_client`` collectors give them."""
-        text = "Seconds by which a ticker of 10 ms to 2.56 s was late: how long work held the event loop."
+        text = "Seconds by which a ticker of 10 ms to 10 s was late: how long work held the event loop."
         yield histograms("podling_event_loop_piece_seconds", text, (), {(): self._lateness})
         text = "The longest lateness since the start of the process."
         yield gauges("podling_event_loop_longest_piece_seconds", text, (), {(): self.longest})

@@ -117,7 +117,7 @@ class WorkQueue(Generic[K]):
         A wound clock may pass over several of them: see ``clock.sleep_until_round``.
         """
         if clock.wound_clock() is None or seconds <= 0:
-            self.add_after(key, seconds)
+            self.add_after(key, clock.aligned(seconds))
         elif not self._closed and key not in self._rounds:
             self.retries += 1
             left = seconds - clock.seconds_late(self._rounds_due.get(key, clock.monotonic()), seconds)

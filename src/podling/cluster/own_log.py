@@ -28,14 +28,14 @@ class OwnLog:
         """Rotate until cancelled."""
         while True:
             self.rotate()
-            await clock.machine_sleep(CHECK_SECONDS)
+            await clock.machine_sleep(clock.aligned(CHECK_SECONDS))
 
     async def follow(self) -> None:
         """Follow the rotation of another process until cancelled; ends where the output goes elsewhere."""
         if not self._is_ours():
             return
         while True:
-            await clock.machine_sleep(CHECK_SECONDS)
+            await clock.machine_sleep(clock.aligned(CHECK_SECONDS))
             self.reopen()
 
     def reopen(self) -> bool:

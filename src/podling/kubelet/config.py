@@ -83,6 +83,8 @@ class KubeletConfig(Struct, frozen=True, kw_only=True):
     # Loops.
     sync_frequency: float = 60.0
     housekeeping_interval: float = 2.0
+    rounds_offset: float = 0.0
+    """The seconds after the common moments at which the kubelet makes its rounds (``clock.aligned``)."""
     relist_interval: float = 5.0
     """The interval between full listings of the runtime, which find what its events missed."""
     skip_idle_rounds: bool = True

@@ -88,13 +88,15 @@ class LogRotation:
         if isinstance(self._runtime, KeepsLogs) or self._max_size_bytes < 0:
             return
         while True:
-            await clock.sleep(self._interval_seconds)
+            await clock.sleep(clock.aligned(self._interval_seconds))
             await self.rotate_all()
 
     async def rotate_all(self) -> None:
         """Rotate every log that is too large. A failure affects one log, which is tried again later."""
         listed = await self._runtime.list_containers()
         running = [each for each in listed if each.state is ContainerState.RUNNING and each.log_path]
+        if not running:
+            return
         # A call for all: a thread for each log would cost more than everything else on a node at rest.
         sizes = await blocking(_sizes, [each.log_path for each in running])
         for container in running:

@@ -42,6 +42,7 @@ class Rounds:
 
     def __init__(self, period: float, deps: KubeletDeps, others: Changes) -> None:
         self._period = period
+        self._offset = deps.config.rounds_offset
         self._runtime = reporting_runtime(deps)
         self._others = others
         self._due = asyncio.Event()
@@ -80,7 +81,8 @@ class Rounds:
             pause: the seconds to the next round, in place of the period and of everything else.
         """
         if pause is not None or self._runtime is None:
-            await clock.wait_for(self._due, self._period if pause is None else pause)
+            period = clock.aligned(self._period, self._offset)
+            await clock.wait_for(self._due, period if pause is None else pause)
         else:
             self._began = clock.monotonic()
             if self._is_noted or not settled or not self._runtime.is_predictable():

@@ -31,7 +31,7 @@ from podling.network.leases import Lease, LeasedPod, Leases
 from podling.network.machine_lock import machine_lock
 from podling.network.names import Names
 from podling.network.netlink.interfaces import mtu_of
-from podling.network.pod_tables import PodTables
+from podling.network.pod_tables import PodTables, read_signs
 from podling.network.subnet_choice import SubnetChoice
 from podling.runtime.base import RuntimeFailure, SandboxSpec
 from podling.runtime.failures import remove_all
@@ -207,8 +207,10 @@ class BridgeNetwork:
         """Return what another program deleted or changed; empty when everything is in place."""
         try:
             addresses = [lease.address for lease in self._leases.all()]
-            missing = await in_thread(lambda: self._bridge.missing(self.blocks, addresses))
-            return missing or await self._tables.find_damage(self.blocks)
+            missing, signs = await in_thread(
+                lambda: (self._bridge.missing(self.blocks, addresses), read_signs())
+            )
+            return missing or await self._tables.find_damage(self.blocks, signs)
         except (OSError, RuntimeFailure) as error:
             return f"the pod network cannot be checked: {error}"
 

@@ -12,7 +12,14 @@ from podling.network.generation import generation
 from podling.network.leases import Lease
 from podling.network.names import Names
 from podling.runtime.base import RuntimeFailure
-from podling.runtime.oci.threads import in_thread
+
+Signs = tuple[int, str]
+"""The generation of the machine's rules, and its legacy tables: equal as long as nothing has changed."""
+
+
+def read_signs() -> Signs:
+    """Return the present signs of changes. Blocking; raises ``OSError``."""
+    return generation(), firewall.legacy_tables()
 
 
 class PodTables:
@@ -31,9 +38,9 @@ class PodTables:
         self._pool = pool
         self._second_pool = second_pool
         self._writing = asyncio.Lock()
-        self._generation = 0
+        self._signs: Signs = (0, "")
+        """Those of the time of the listing."""
         self._listing = ""
-        self._legacy = ""
 
     async def write_all(self, blocks: Blocks, leases: Sequence[Lease]) -> None:
         """Write every rule, and let the machine forward the pods' packets. Raises ``RuntimeFailure``."""
@@ -55,18 +62,19 @@ class PodTables:
                 rules += firewall.removal(names.table, "ip6")
             await firewall.apply(also + rules)
 
-    async def find_damage(self, blocks: Blocks) -> str:
+    async def find_damage(self, blocks: Blocks, signs: Signs) -> str:
         """Return what is wrong with the tables; empty when nothing is.
 
         They are listed only after some program changed any rule of the machine. Raises ``OSError`` and
         ``RuntimeFailure`` when the rules cannot be read.
+
+        Args:
+            signs: what ``read_signs`` has just returned.
         """
         if self._writing.locked():
             return ""
         async with self._writing:
-            current = await in_thread(generation)
-            legacy = await in_thread(firewall.legacy_tables)
-            if self._listing and (current, legacy) == (self._generation, self._legacy):
+            if self._listing and signs == self._signs:
                 return ""
             try:
                 listing = await firewall.listing(self._names.table, blocks)
@@ -74,7 +82,7 @@ class PodTables:
                 return f"the nftables table {self._names.table} is missing: {str(error).splitlines()[0]}"
             if self._listing and listing != self._listing:
                 return f"the nftables table {self._names.table} was changed"
-            self._generation, self._listing, self._legacy = current, listing, legacy
+            self._signs, self._listing = signs, listing
             await self._open_forwarding(blocks)
             return ""
 

@@ -50,6 +50,9 @@ if TYPE_CHECKING:
 LAST_PORT_SECONDS = 5.0
 """The time to look up the node's last port, where the API server may not answer."""
 
+NODE_OFFSET_SECONDS = 0.008
+"""The nodes of one process make their rounds one after the other, 250 of them within two seconds."""
+
 
 class Node:
     """One node, started and stopped as a whole.
@@ -116,6 +119,7 @@ class Node:
             static_pod_path=plan.static_pod_path,
             cluster_dns=await self._cluster_dns(own_network),
             resolv_conf=resolv_conf_path(),
+            rounds_offset=plan.index * NODE_OFFSET_SECONDS,
         )
         if plan.static_pod_path is not None:
             settings.pop("static_pod_path", None)

@@ -161,7 +161,6 @@ class Listener(web.BaseSite):
             each.setblocking(False)
         self.port = self._sockets[0].getsockname()[1]
         self._accept_again()
-        self._sweep_later()
 
     async def stop(self) -> None:
         """Stop accepting, and end what has not become a connection; the runner closes the others."""
@@ -231,6 +230,8 @@ class Listener(web.BaseSite):
         accepted = Accepted(connection, peer)
         self._table.add(accepted)
         self._note()
+        if self._sweep is None:
+            self._sweep_later()
         if self._tls is None:
             self._open_soon(accepted)
         else:
@@ -302,4 +303,6 @@ class Listener(web.BaseSite):
         for accepted in self._table:
             if accepted.is_late(now, head=self._timeouts.head, request=self._timeouts.request):
                 self._drop(accepted)
-        self._sweep_later()
+        self._sweep = None
+        if self._table:
+            self._sweep_later()

@@ -84,5 +84,5 @@ def test_ticker_wakes_a_few_times_in_a_minute_without_requests() -> None:
         return before, _exposed(pieces)
 
     before, after = run(idle())
-    assert "podling_event_loop_piece_seconds_count 30.0" in before
-    assert "podling_event_loop_piece_seconds_count 33.0" in after, "at once, after 20 and 40 ms"
+    assert "podling_event_loop_piece_seconds_count 14.0" in before
+    assert "podling_event_loop_piece_seconds_count 17.0" in after, "at once, after 20 and 40 ms"

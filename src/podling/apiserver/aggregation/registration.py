@@ -75,7 +75,7 @@ class Registration:
 
     async def _look_and_wait(self) -> None:
         await self.look()
-        await clock.sleep(CHECK_SECONDS)
+        await clock.sleep(clock.aligned(CHECK_SECONDS))
 
     async def look(self) -> None:
         """Create what is missing, and delete what belongs to definitions that are gone."""

@@ -77,7 +77,7 @@ class PriorityAndFairness:
 
     async def run(self) -> None:
         """Adjust what levels lend and borrow, and end requests whose time is over, for ever."""
-        due = clock.machine_monotonic() + ADJUSTMENT_SECONDS
+        due = clock.machine_monotonic() + clock.aligned(ADJUSTMENT_SECONDS)
         while True:
             if self._is_idle():
                 await self._arrivals.wait(due - clock.machine_monotonic())
@@ -87,7 +87,7 @@ class PriorityAndFairness:
             self.end_late(now)
             if now >= due:
                 self.dispatcher.adjust()
-                due = now + ADJUSTMENT_SECONDS
+                due = now + clock.aligned(ADJUSTMENT_SECONDS)
 
     def _is_idle(self) -> bool:
         return all(level.queue_set.is_idle for level in self.flows.levels.by_name.values())

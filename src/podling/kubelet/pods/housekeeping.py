@@ -80,8 +80,9 @@ class Housekeeper:
             await self._wake_changed()
         if not self._sources_ready():
             return False
-        await self._end_orphans(supervisor)
-        await self._remove_directories()
+        known = await self._services.observer.pod_uids()
+        self._end_orphans(supervisor, known)
+        await self._remove_directories(known)
         return relist and not self._ending
 
     async def _wake_changed(self) -> None:
@@ -91,8 +92,8 @@ class Housekeeper:
             if sequence > observed.sequence and seen.get(uid, frozenset()) != observed.fingerprint():
                 worker.wake()
 
-    async def _end_orphans(self, supervisor: Supervisor) -> None:
-        for uid in sorted(await self._services.observer.pod_uids()):
+    def _end_orphans(self, supervisor: Supervisor, known: frozenset[str]) -> None:
+        for uid in sorted(known):
             if uid in self._workers or uid in self._ending:
                 continue
             self._ending.add(uid)
@@ -116,11 +117,10 @@ class Housekeeper:
         finally:
             self._ending.discard(uid)
 
-    async def _remove_directories(self) -> None:
+    async def _remove_directories(self, known: frozenset[str]) -> None:
         """Remove the directories and logs of pods that neither API nor runtime have."""
         if not self._services.deps.config.write_files:
             return
-        known = await self._services.observer.pod_uids()
         for uid in self._services.directories.pod_uids():
             if uid in self._workers or uid in known:
                 continue

@@ -206,7 +206,7 @@ class ClusterDns:
                 return
             number += 1
             await link.send(Ping(number, self._dropped()))
-            await clock.sleep(PING_SECONDS)
+            await clock.sleep(clock.aligned(PING_SECONDS))
         logger.warning("the DNS process %d does not answer", link.hello.pid)
         await self._end(self._plan_now())
 

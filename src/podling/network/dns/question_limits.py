@@ -34,7 +34,7 @@ REMEMBER_SECONDS = 10
 """The time after which a client without questions is forgotten; longer than its burst needs to fill again."""
 RESTORE_SECONDS = 1.0
 """The least time between two restorations: another program may change the table again and again."""
-COUNT_SECONDS = 5.0
+COUNT_SECONDS = 10.0
 """The interval of reading the number of dropped questions."""
 RETRY_SECONDS = 60.0
 """The time after which a table that the kernel refused is tried again."""
@@ -124,7 +124,7 @@ class QuestionLimits:
         self._wake.set()
         try:
             while True:
-                is_due = await clock.wait_for(self._wake, COUNT_SECONDS) or not self.is_written
+                is_due = await clock.wait_for(self._wake, clock.aligned(COUNT_SECONDS)) or not self.is_written
                 self._wake.clear()
                 if self._endpoints:
                     await (self._write(self._kernel) if is_due else self._count(self._kernel))

@@ -105,6 +105,7 @@ def test_every_field_of_the_kubelet_is_one_of_kubernetes_or_named_here() -> None
         "node_annotations",
         "node_labels",
         "relist_interval",
+        "rounds_offset",
         "seccomp_profile_root",
         "skip_idle_rounds",
         "write_files",
