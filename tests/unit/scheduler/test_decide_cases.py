@@ -1,4 +1,4 @@
-"""The decision with plugins of the tests: the cases of upstream's ``TestSchedulerSchedulePod`` and its kin."""
+"""The decision with plugins of the tests: upstream's cases of ``TestSchedulerSchedulePod`` and more."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Fake(Plugin):
 
     name = "Fake"
 
-    def __init__(  # noqa: PLR0913 an answer for each extension point
+    def __init__(
         self,
         *,
         rejects: Collection[str] = (),

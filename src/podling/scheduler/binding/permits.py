@@ -25,7 +25,7 @@ class PermitRejected(Exception):
 
 
 class Preempted(Exception):
-    """A waiting pod makes room for another one, and is tried again."""
+    """A waiting pod gives its place to another one, and is tried again."""
 
 
 class WaitingPod:
