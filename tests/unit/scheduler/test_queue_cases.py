@@ -10,6 +10,7 @@ from podling.scheduler.queue import Backoff, Place, SchedulingQueue, Waiting
 from tests.unit.scheduler.scheduling import facts
 
 PLUGIN = frozenset({"NodeResourcesFit"})
+FIRST = {"rejected": "unschedulable", "failed": "backoff"}
 
 
 class Gates:
@@ -251,3 +252,115 @@ class TestActivate:
                 gates.queue.fail(waiting, 0.0)
         assert gates.queue.activate(one.uid, 0.0) == known
         assert (gates.queue.place(one.uid) is Place.ACTIVE) == active
+
+
+class TestIncomingPods:
+    """The cases of upstream's ``TestIncomingPodsMetrics``: the queue that pods entered, by event."""
+
+    @pytest.mark.parametrize(
+        ("outcome", "then", "later", "entered"),
+        [
+            ("", "", 0.0, ()),
+            ("rejected", "", 0.0, ("unschedulable", "ScheduleAttemptFailure")),
+            ("failed", "", 0.0, ("backoff", "ScheduleAttemptFailure")),
+            ("rejected", "woken", 0.5, ("backoff", "test")),
+            ("rejected", "woken", 20.0, ("active", "test")),
+            ("rejected", "activated", 0.0, ("active", "ForceActivate")),
+            ("failed", "activated", 0.0, ("active", "ForceActivate")),
+            ("failed", "waited", 20.0, ("active", "BackoffComplete")),
+            ("rejected", "waited", 400.0, ("active", "UnschedulableTimeout")),
+            ("rejected", "changed", 0.5, ("backoff", "UnscheduledPodUpdate")),
+            ("rejected", "changed", 20.0, ("active", "UnscheduledPodUpdate")),
+            ("rejected", "changed without effect", 20.0, ("unschedulable", "ScheduleAttemptFailure")),
+            ("failed", "changed", 0.5, ("backoff", "ScheduleAttemptFailure")),
+        ],
+    )
+    def test_event_that_brought_a_pod_is_counted(
+        self, outcome: str, then: str, later: float, entered: tuple[str, ...]
+    ) -> None:
+        gates = Gates()
+        queue, pods = gates.queue, [facts(f"p{number}") for number in range(3)]
+        for one in pods:
+            queue.add(one, 0.0)
+        for waiting in [queue.pop(0.0) for _ in pods] if outcome else []:
+            assert waiting is not None
+            if outcome == "rejected":
+                queue.reject(waiting, PLUGIN, 0.0)
+            else:
+                queue.fail(waiting, 0.0)
+        for one in pods:
+            match then:
+                case "woken":
+                    queue.wake(one.uid, later, "test")
+                case "activated":
+                    queue.activate(one.uid, later)
+                case "changed" | "changed without effect":
+                    queue.update(one, later, matters=then == "changed")
+                case "waited":
+                    queue.advance(later)
+        assert queue.incoming["active", "UnscheduledPodAdd"] == 3
+        last = dict.fromkeys([entered], 3) if entered else {}
+        first = {
+            ("active", "UnscheduledPodAdd"): 3,
+            **({(FIRST[outcome], "ScheduleAttemptFailure"): 3} if outcome else {}),
+        }
+        assert dict(queue.incoming) == {**first, **last}
+
+    def test_pod_behind_gates_enters_among_the_unschedulable(self) -> None:
+        gates, one = Gates(), facts()
+        gates.are_closed = True
+        gates.queue.add(one, 0.0)
+        assert dict(gates.queue.incoming) == {("unschedulable", "UnscheduledPodAdd"): 1}
+        gates.queue.update(one, 1.0, matters=True)
+        assert dict(gates.queue.incoming) == {("unschedulable", "UnscheduledPodAdd"): 1}
+        gates.are_closed = False
+        gates.queue.update(one, 2.0, matters=True)
+        assert gates.queue.incoming["active", "UnscheduledPodUpdate"] == 1
+
+
+class TestLife:
+    """The cases of upstream's ``TestPerPodSchedulingMetrics`` and ``TestBackOffFlow``."""
+
+    def test_first_attempt(self) -> None:
+        waiting = Gates().tried(facts(), 7.0)
+        assert (waiting.attempts, waiting.entered) == (0, 7.0)
+
+    @pytest.mark.parametrize("changes", [False, True])
+    def test_second_attempt_counts_from_the_first_entry(self, changes: bool) -> None:
+        gates, one = Gates(), facts()
+        gates.queue.reject(gates.tried(one, 7.0), PLUGIN, 7.0)
+        gates.queue.advance(400.0)
+        if changes:
+            gates.queue.update(one, 400.0, matters=True)
+        again = gates.queue.pop(400.0)
+        assert again is not None
+        assert (again.attempts, again.entered) == (1, 7.0)
+
+    def test_time_behind_gates_does_not_count(self) -> None:
+        gates, one = Gates(), facts()
+        gates.are_closed = True
+        gates.queue.add(one, 7.0)
+        gates.are_closed = False
+        gates.queue.update(one, 9.0, matters=True)
+        waiting = gates.queue.pop(9.0)
+        assert waiting is not None
+        assert (waiting.attempts, waiting.entered) == (0, 9.0)
+
+    def test_back_off_grows_with_each_rejection(self) -> None:
+        gates, one, now, delays = Gates(), facts(), 0.0, []
+        waiting: Waiting | None = gates.tried(one)
+        for _ in range(7):
+            assert waiting is not None
+            gates.queue.reject(waiting, PLUGIN, now)
+            gates.queue.wake(one.uid, now)
+            assert gates.queue.place(one.uid) is Place.BACKOFF
+            ends = gates.queue.next_time()
+            assert ends is not None
+            gates.queue.advance(ends - 0.001)
+            assert gates.queue.place(one.uid) is Place.BACKOFF
+            gates.queue.advance(ends)
+            assert gates.queue.place(one.uid) is Place.ACTIVE
+            delays.append(ends - now)
+            now = ends
+            waiting = gates.queue.pop(now)
+        assert delays == [1, 2, 4, 8, 10, 10, 10]
