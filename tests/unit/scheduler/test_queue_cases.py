@@ -299,12 +299,10 @@ class TestIncomingPods:
                 case "waited":
                     queue.advance(later)
         assert queue.incoming["active", "UnscheduledPodAdd"] == 3
-        last = dict.fromkeys([entered], 3) if entered else {}
-        first = {
-            ("active", "UnscheduledPodAdd"): 3,
-            **({(FIRST[outcome], "ScheduleAttemptFailure"): 3} if outcome else {}),
-        }
-        assert dict(queue.incoming) == {**first, **last}
+        expected: dict[tuple[str, ...], int] = {("active", "UnscheduledPodAdd"): 3}
+        if outcome:
+            expected |= {(FIRST[outcome], "ScheduleAttemptFailure"): 3, entered: 3}
+        assert dict(queue.incoming) == expected
 
     def test_pod_behind_gates_enters_among_the_unschedulable(self) -> None:
         gates, one = Gates(), facts()

@@ -200,7 +200,7 @@ def _judge_bound(claims: Sequence[PersistentVolumeClaim], cache: Cache, rows: Ro
     left: Mask = np.ones(len(rows), np.bool_)
     for claim in claims:
         volume = cache.volumes.get(claim.spec.volume_name or "")
-        reached = np.zeros(len(rows), np.bool_) if volume is None else _reach(volume, cache, rows)
+        reached = np.zeros(len(rows), np.bool_) if volume is None else reach_of(volume, cache, rows)
         choice.refuse(GONE if volume is None else CONFLICT, left & ~reached)
         left &= reached
 
@@ -253,7 +253,7 @@ def _reaching(
     found: list[Mask] = []
     covered: Mask = np.zeros(len(rows), np.bool_)
     for each in only or _free(claim, cache, taken):
-        reach = _reach(each, cache, rows)
+        reach = reach_of(each, cache, rows)
         if each.metadata.name in taken:
             reach = reach & ~taken[each.metadata.name]
         volumes.append(each)
@@ -338,7 +338,8 @@ def _limit(capacity: CSIStorageCapacity) -> int:
     return parse(text).value if text else -1
 
 
-def _reach(volume: PersistentVolume, cache: Cache, rows: Rows) -> Mask:
+def reach_of(volume: PersistentVolume, cache: Cache, rows: Rows) -> Mask:
+    """Return which of the nodes the volume can be used on."""
     affinity = volume.spec.node_affinity
     required: NodeSelector | None = affinity.required if affinity is not None else None
     return np.ones(len(rows), np.bool_) if required is None else selector_match(required, cache, rows)
