@@ -10,7 +10,7 @@ import pytest
 from msgspec import structs
 
 from podling.api.core_v1 import PersistentVolume, PersistentVolumeClaim, Pod
-from podling.api.storage_v1 import CSIDriver, StorageClass
+from podling.api.storage_v1 import CSIDriver, CSIStorageCapacity, StorageClass
 from podling.scheduler.binding.volume_binder import VolumeBinding
 from podling.scheduler.cache import Cache
 from podling.scheduler.decide import Diagnosis, Placement, decide
@@ -202,6 +202,68 @@ def test_first_claim_that_a_node_cannot_serve_gives_the_reason(
 ) -> None:
     """One reason for the bound claims of the pod, and one for the others."""
     assert rejections(VolumeBinding(), user(NAMED, MORE), cache_with(*held)) == refused
+
+
+OPTED_OUT = msgspec.convert({"metadata": {"name": DISKS}, "spec": {"storageCapacity": False}}, CSIDriver)
+
+
+def capacity(
+    size: str, largest: str = "", at: str | None = "", of_class: str = "local"
+) -> CSIStorageCapacity:
+    """Return what a driver can make at one node, at all of them, or nowhere (None)."""
+    labels = {"kubernetes.io/hostname": at} if at else {}
+    plain = {
+        "metadata": {"name": f"{at}-{size}-{largest}"},
+        "storageClassName": of_class,
+        "nodeTopology": None if at is None else {"matchLabels": labels},
+        "capacity": size or None,
+        "maximumVolumeSize": largest or None,
+    }
+    return msgspec.convert(plain, CSIStorageCapacity)
+
+
+@pytest.mark.parametrize(
+    ("capacities", "taken"),
+    [
+        ([capacity("1Gi")], ["a", "b"]),
+        ([capacity("1Gi", at="a")], ["a"]),
+        ([capacity("1Gi"), capacity("1Gi", at="b"), capacity("1Gi", at="a")], ["a", "b"]),
+        ([], []),
+        ([capacity("1Gi", at=None)], []),
+        ([capacity("1Gi", at="a", of_class="other")], []),
+        ([capacity("1Mi", at="a")], []),
+        ([capacity("1Gi", "1Mi", at="a")], []),
+        ([capacity("1Mi", "1Gi", at="a")], ["a"]),
+        ([capacity("0Mi", at="a")], []),
+        ([capacity("", "0Mi", at="a")], []),
+        ([capacity("", at="a")], []),
+        ([capacity("1Mi", at="a"), capacity("2Gi", at="a")], ["a"]),
+    ],
+    ids=[
+        "everywhere",
+        "at one node",
+        "several",
+        "none",
+        "nowhere",
+        "another class",
+        "too little",
+        "largest volume is too small",
+        "largest volume is more precise",
+        "zero",
+        "largest volume is zero",
+        "unknown",
+        "one of two suffices",
+    ],
+)
+def test_capacity_is_where_the_driver_reports_it(
+    capacities: list[CSIStorageCapacity], taken: list[str]
+) -> None:
+    """The cases of upstream's ``TestCapacity``; without the driver's consent no capacity matters."""
+    for driver, expected in ((NO_ROOM, taken), (OPTED_OUT, ["a", "b"])):
+        cache = cache_with(claim(), PROVISIONED, driver)
+        for each in capacities:
+            cache.capacities["default", each.metadata.name or ""] = each
+        assert accepted(VolumeBinding(), user(), cache) == expected
 
 
 def test_message_is_that_of_kubernetes() -> None:
