@@ -319,7 +319,7 @@ class TestIncomingPods:
 class TestLife:
     """The cases of upstream's ``TestPerPodSchedulingMetrics`` and ``TestBackOffFlow``."""
 
-    def test_first_attempt(self) -> None:
+    def test_first_attempt_has_no_earlier_ones(self) -> None:
         waiting = Gates().tried(facts(), 7.0)
         assert (waiting.attempts, waiting.entered) == (0, 7.0)
 
