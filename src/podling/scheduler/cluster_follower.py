@@ -192,6 +192,8 @@ class ClusterFollower:
             return
         if pod.status.nominated_node_name:
             self._nominations.add(facts, pod.status.nominated_node_name)
+        else:
+            self._nominations.update(facts)  # the nomination may not be written yet
         waiting = self.queue.stuck(uid)
         matters = waiting is None or wakes_for_own(waiting, facts, self._profile_of(facts), self.cache)
         self.queue.update(facts, clock.monotonic(), matters=matters)

@@ -80,6 +80,7 @@ class SchedulerMetrics(Measures):
         self._points: dict[tuple[str, str, str], Histogram] = {}
         self._lives: dict[tuple[str], Histogram] = {}
         self._tries = Histogram(ATTEMPTS)
+        self._timed_out = 0
         self._victims = Histogram(VICTIMS)
         self._preemptions = 0
         self._removals: dict[tuple[str], Histogram] = {}
@@ -143,6 +144,7 @@ class SchedulerMetrics(Measures):
         now, tries = clock.monotonic(), waiting.attempts + 1
         self._observe_attempt(profile, SCHEDULED, now - started)
         self._tries.observe(tries)
+        self._timed_out += waiting.timed_out
         if waiting.entered is not None:
             label = (str(tries) if tries < MANY_ATTEMPTS else f"{MANY_ATTEMPTS}+",)
             found = self._lives.get(label)
@@ -211,6 +213,12 @@ class SchedulerMetrics(Measures):
         yield histograms("scheduler_permit_wait_duration_seconds", text, ("result",), self._permits)
         text = "[STABLE] Number of attempts to successfully schedule a pod."
         yield histograms("scheduler_pod_scheduling_attempts", text, (), {(): self._tries})
+        text = (
+            "[ALPHA] Number of pods that were successfully scheduled after being flushed from "
+            "unschedulablePods due to timeout. This metric helps detect potential queueing hint "
+            "misconfigurations or event handling issues."
+        )
+        yield counters("scheduler_pod_scheduled_after_flush", text, (), {(): self._timed_out})
 
     def _collect_groups(self) -> Iterator[Any]:
         names = ("result", "profile")

@@ -21,6 +21,11 @@ class Nominations:
     def add(self, facts: PodFacts, node: str) -> None:
         self._held[facts.uid] = (facts, node)
 
+    def update(self, facts: PodFacts) -> None:
+        """Take over a changed pod, if it is nominated."""
+        if facts.uid in self._held:
+            self.add(facts, self._held[facts.uid][1])
+
     def end(self, uid: str) -> tuple[PodFacts, str] | None:
         """End a nomination; return the pod and its node, if it had one."""
         return self._held.pop(uid, None)

@@ -103,9 +103,9 @@ def least_harmful(candidates: Sequence[Victims]) -> Victims:
     return min(candidates, key=_harm)
 
 
-def more_important(pod: PodFacts) -> tuple[int, datetime]:
-    """Sorts the more important pods first: higher priority, then running longer."""
-    return -pod.priority, started(pod.pod)
+def more_important(pod: PodFacts) -> tuple[int, datetime, str]:
+    """Sorts the more important pods first: higher priority, then running longer; of equals the lower UID."""
+    return -pod.priority, started(pod.pod), pod.uid
 
 
 def started(pod: Pod) -> datetime:
@@ -223,15 +223,14 @@ def _by_budget(
     for pod in pods:
         overdraws = False
         for number, budget in enumerate(budgets):
-            if not pod.labels or budget.metadata.namespace != pod.namespace:
-                continue
-            selector = selectors[number]
-            if selector.empty or not selector.matches(pod.labels):
+            if budget.metadata.namespace != pod.namespace or not selectors[number].matches(pod.labels):
                 continue
             if pod.name in budget.status.disrupted_pods:
                 continue
             left[number] -= 1
-            overdraws = overdraws or left[number] < 0
+            if left[number] < 0:
+                overdraws = True
+                break
         (violating if overdraws else others).append(pod)
     return violating, others
 

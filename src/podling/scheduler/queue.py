@@ -84,6 +84,8 @@ class Waiting(Struct, frozen=True, eq=False):
     """The number of earlier attempts."""
     entered: float | None = None
     """When it could first be tried; None: its gates are closed since it came."""
+    timed_out: bool = False
+    """It is tried because it waited long enough, not for a change (``WasFlushedFromUnschedulable``)."""
 
     @property
     def uid(self) -> str:
@@ -245,6 +247,7 @@ class SchedulingQueue:
                 errors=0,
                 rejected_by=frozenset(rejected_by),
                 attempts=waiting.attempts + 1,
+                timed_out=False,
             ),
             ATTEMPT_FAILED,
         )
@@ -252,8 +255,15 @@ class SchedulingQueue:
     def fail(self, waiting: Waiting, now: float) -> None:
         """Something went wrong: try again after the back-off."""
         errors = waiting.errors + 1
-        delay = self._delays.seconds(errors)
-        failed = replace(waiting, since=now, errors=errors, delay=delay, attempts=waiting.attempts + 1)
+        failed = replace(
+            waiting,
+            since=now,
+            delay=self._delays.seconds(errors),
+            errors=errors,
+            rejected_by=frozenset(),
+            attempts=waiting.attempts + 1,
+            timed_out=False,
+        )
         self._set_or_gate(Place.BACKOFF, failed, ATTEMPT_FAILED)
 
     def wake(self, uid: str, now: float, event: str = FORCE_ACTIVATED) -> None:
@@ -268,7 +278,9 @@ class SchedulingQueue:
         if found is None:
             return False
         place, waiting = found
-        if place is not Place.ACTIVE:
+        if place is Place.BACKOFF:
+            self._set(Place.ACTIVE, waiting, FORCE_ACTIVATED)  # its gates were open when it came there
+        elif place is not Place.ACTIVE:
             self._put(waiting, now, FORCE_ACTIVATED, before=place)
         return True
 
@@ -282,9 +294,9 @@ class SchedulingQueue:
         if found is None or found[0] is not Place.GATED or self._held(found[1].facts):
             return
         waiting = found[1]
-        if not waiting.rejected_by:
+        if waiting.entered is None:
             self._put(waiting, now, FORCE_ACTIVATED)
-        elif retry:
+        elif retry or not waiting.rejected_by:
             self._move_on(waiting, now, FORCE_ACTIVATED)
         else:
             self._set(Place.UNSCHEDULABLE, replace(waiting, since=now))
@@ -298,7 +310,7 @@ class SchedulingQueue:
         for waiting in self.unschedulable():
             if waiting.since + UNSCHEDULABLE_SECONDS_MAX > now:
                 break
-            self._move_on(waiting, now, UNSCHEDULABLE_TIMEOUT)
+            self._move_on(replace(waiting, timed_out=True), now, UNSCHEDULABLE_TIMEOUT)
 
     def next_time(self) -> float | None:
         """When ``advance`` will have something to do, if nothing happens before."""

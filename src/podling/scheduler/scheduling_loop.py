@@ -27,7 +27,7 @@ from podling.client.informer import Informer
 from podling.client.informer_factory import InformerFactory
 from podling.machinery.pods import is_terminal
 from podling.scheduler import messages
-from podling.scheduler.binding.binding_cycle import BindingCycle, BindingFailed, refusal_of
+from podling.scheduler.binding.binding_cycle import ERROR_STATUS, BindingCycle, BindingFailed, refusal_of
 from podling.scheduler.binding.permits import PermitRejected
 from podling.scheduler.cache import Cache
 from podling.scheduler.cluster_follower import ClusterFollower
@@ -256,7 +256,12 @@ class SchedulingLoop(ClusterFollower):
         """Return the victims that make a node feasible, of the first plugin that finds any."""
         refusals: list[Refusal] = []
         for plugin in profile.post_filter if diagnosis.total else ():
-            found = plugin.post_filter(self._preemption_attempt(pod, profile, diagnosis), diagnosis)
+            try:
+                found = plugin.post_filter(self._preemption_attempt(pod, profile, diagnosis), diagnosis)
+            except Exception as error:
+                logger.exception("%s failed for %s/%s", plugin.name, pod.namespace, pod.name)
+                self.metrics.ended(POST_FILTER, ERROR_STATUS)
+                return Refusal(str(error), keeps_nomination=True)
             self.metrics.preempted()
             self.metrics.ended(POST_FILTER, SUCCESS if isinstance(found, Victims) else UNSCHEDULABLE)
             if isinstance(found, Victims):
@@ -264,7 +269,7 @@ class SchedulingLoop(ClusterFollower):
             refusals.append(found)
         return Refusal(
             ", ".join(each.message for each in refusals),
-            any(each.keeps_nomination for each in refusals),
+            bool(refusals) and all(each.keeps_nomination for each in refusals),
             frozenset().union(*(each.rejected_by for each in refusals)),
         )
 
@@ -358,7 +363,7 @@ class SchedulingLoop(ClusterFollower):
     async def _preempt(self, pod: PodFacts, victims: Victims) -> None:
         done, started, name = False, clock.monotonic(), pod.spec.scheduler_name
         try:
-            remover = VictimRemover(self._client, self._recorders[name], name, self._waiting_pods)
+            remover = VictimRemover(self._client, self._recorders[name], name, self._binding.preempt)
             done = await remover.remove(pod, victims)
         finally:
             self.metrics.removed("success" if done else "error", clock.monotonic() - started)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 
 from podling import clock
 from podling.api.core_v1 import Pod
@@ -11,7 +12,6 @@ from podling.client.events import EventRecorder
 from podling.machinery.errors import ApiError, is_not_found
 from podling.machinery.pods import condition
 from podling.scheduler import messages
-from podling.scheduler.binding.permits import WaitingPods
 from podling.scheduler.podfacts import PodFacts
 from podling.scheduler.preemption import Victims
 
@@ -25,16 +25,21 @@ class VictimRemover:
     """Removes the victims of the preemptions of one scheduler.
 
     Args:
-        waiting: the pods that wait for permission; victims among them are rejected, not deleted.
+        preempt: takes its node from a victim that is not bound yet, which is not deleted then; returns
+            whether that was possible (``BindingCycle.preempt``).
     """
 
     def __init__(
-        self, client: Client, recorder: EventRecorder, scheduler_name: str, waiting: WaitingPods
+        self,
+        client: Client,
+        recorder: EventRecorder,
+        scheduler_name: str,
+        preempt: Callable[[str, str], bool],
     ) -> None:
         self._client = client
         self._recorder = recorder
         self._scheduler_name = scheduler_name
-        self._waiting = waiting
+        self._preempt = preempt
 
     async def remove(self, preemptor: PodFacts, victims: Victims) -> bool:
         """Return whether every victim is being deleted, or is gone already.
@@ -47,7 +52,7 @@ class VictimRemover:
             if number == len(to_delete) and not done:
                 break
             try:
-                removed = self._waiting.reject(victim.uid, PLUGIN, "preempted") or await self._delete(victim)
+                removed = self._preempt(victim.uid, PLUGIN) or await self._delete(victim)
             except (ApiError, Unreachable) as error:
                 logger.warning("preempting %s/%s failed: %s", victim.namespace, victim.name, error)
                 done = False

@@ -8,11 +8,22 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from podling.api.core_v1 import ContainerPort, TopologySpreadConstraint
+from podling.api.core_v1 import (
+    ContainerPort,
+    NodeSelector,
+    NodeSelectorRequirement,
+    NodeSelectorTerm,
+    Taint,
+    Toleration,
+    TopologySpreadConstraint,
+)
+from podling.api.core_v1 import NodeAffinity as NodeAffinityTerms
 from podling.api.meta_v1 import LabelSelector
 from podling.scheduler.cache import Cache
+from podling.scheduler.configuration.plugin_args import NodeAffinityArgs
 from podling.scheduler.framework import Aspect, PodEvent
 from podling.scheduler.hints import Changes, wakes_for_own
+from podling.scheduler.plugins.node_affinity import NodeAffinity
 from podling.scheduler.podfacts import PodFacts
 from podling.scheduler.queue import Place, SchedulingQueue, Waiting
 from tests.unit.scheduler.scheduling import (
@@ -67,6 +78,10 @@ def waiting(*pods: PodFacts, rejected_by: Iterable[str]) -> SchedulingQueue:
     return queue
 
 
+def dedicated(users: Iterable[str]) -> list[Taint]:
+    return [taint("dedicated", value=user) for user in users]
+
+
 def woken(changes: Changes, queue: SchedulingQueue) -> list[str]:
     """Return the UIDs of those who are to be tried again."""
     changes.offer(queue, LATER)
@@ -74,6 +89,22 @@ def woken(changes: Changes, queue: SchedulingQueue) -> list[str]:
 
 
 LATER = 100.0
+FOO = NodeSelectorRequirement(key="foo", operator="In", values=("bar",))
+ONLY_FOO = structs.replace(
+    DEFAULT_PROFILE,
+    by_name={
+        **DEFAULT_PROFILE.by_name,
+        "NodeAffinity": NodeAffinity(
+            NodeAffinityArgs(
+                added_affinity=NodeAffinityTerms(
+                    required_during_scheduling_ignored_during_execution=NodeSelector(
+                        node_selector_terms=(NodeSelectorTerm(match_expressions=(FOO,)),)
+                    )
+                )
+            )
+        ),
+    },
+)
 SPREAD = TopologySpreadConstraint(
     max_skew=1,
     topology_key="zone",
@@ -127,6 +158,64 @@ def test_queueing_hint_wakes_pod(rejected_by: str, one: PodFacts, happening: Hap
     changes = Changes(cache, {"": DEFAULT_PROFILE})
     happening(cache, changes)
     assert woken(changes, waiting(one, rejected_by=[rejected_by])) == ([one.uid] if wakes else [])
+
+
+@pytest.mark.parametrize(
+    ("aspects", "before", "after", "wakes"),
+    [
+        (Aspect.ADDED, None, {}, False),
+        (Aspect.ADDED, None, {"foo": "bar"}, True),
+        (Aspect.ALLOCATABLE, {}, {}, False),
+        (Aspect.ALLOCATABLE, {"foo": "bar"}, {"foo": "bar"}, False),
+        (Aspect.LABELS, {}, {"k": "v"}, False),
+        (Aspect.LABELS, {"foo": "bar"}, {"k": "v"}, False),
+        (Aspect.LABELS, {}, {"foo": "bar"}, True),
+        (Aspect.LABELS, {"foo": "baz"}, {"foo": "bar"}, True),
+    ],
+    ids=[
+        "unsuitable node comes",
+        "suitable node comes",
+        "other change of an unsuitable node",
+        "other change of a suitable node",
+        "another label",
+        "no longer suitable",
+        "suitable by a new label",
+        "suitable by a new value",
+    ],
+)
+@pytest.mark.parametrize("of_pod", [True, False], ids=["affinity of the pod", "affinity of the profile"])
+def test_labels_of_nodes_wake_a_pod_with_node_affinity(
+    aspects: Aspect, before: dict[str, str] | None, after: dict[str, str], wakes: bool, of_pod: bool
+) -> None:
+    """The cases of upstream's ``Test_isSchedulableAfterNodeChange`` of NodeAffinity."""
+    cache = cache_of() if before is None else cache_of(node("n", labels=before))
+    changes = Changes(cache, {"": DEFAULT_PROFILE if of_pod else ONLY_FOO})
+    node_changes(aspects, labels=after)(cache, changes)
+    one = facts(node_selector={"foo": "bar"} if of_pod else None)
+    assert woken(changes, waiting(one, rejected_by=["NodeAffinity"])) == ([one.uid] if wakes else [])
+
+
+@pytest.mark.parametrize(
+    ("aspects", "before", "after", "wakes"),
+    [
+        (Aspect.ADDED, None, ["user1"], False),
+        (Aspect.ADDED, None, ["user2"], True),
+        (Aspect.ADDED, None, [], True),
+        (Aspect.TAINTS, ["user1"], ["user1", "user3"], False),
+        (Aspect.TAINTS, ["user1"], ["user2"], True),
+        (Aspect.TAINTS, ["user1"], ["user1", "user2"], False),
+        (Aspect.LABELS, ["user1"], ["user1"], False),
+    ],
+)
+def test_taints_of_nodes_wake_a_pod_that_tolerates_them(
+    aspects: Aspect, before: list[str] | None, after: list[str], wakes: bool
+) -> None:
+    """The cases of upstream's ``TestIsSchedulableAfterNodeChange`` of TaintToleration."""
+    cache = cache_of() if before is None else cache_of(node("n", taints=dedicated(before)))
+    changes = Changes(cache, {"": DEFAULT_PROFILE})
+    node_changes(aspects, taints=dedicated(after))(cache, changes)
+    one = facts(tolerations=(Toleration(key="dedicated", operator="Equal", value="user2"),))
+    assert woken(changes, waiting(one, rejected_by=["TaintToleration"])) == ([one.uid] if wakes else [])
 
 
 def test_one_plugin_that_welcomes_the_change_is_enough() -> None:

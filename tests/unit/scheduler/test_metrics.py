@@ -109,6 +109,20 @@ async def test_pod_without_node_is_counted_as_unschedulable(
     assert "NodeAdd" in woken
 
 
+async def test_pod_that_only_time_has_helped_is_counted(cluster: ControlPlane, at_work: Scheduler) -> None:
+    await join(cluster, scheduling.node("n", cpu="1"))
+    await cluster.client.create(pod("big", cpu="2"))
+    await cluster.advance(seconds=1)
+    assert at_work._loop is not None
+    at_work._loop.cache.set_node(scheduling.node("n", cpu="2"))  # a change that nothing has reported
+    await cluster.advance(minutes=6)
+    assert await node_of(cluster, "big") == "n"
+    assert samples(at_work, "pod_scheduled_after_flush_total") == {(): 1}
+    await cluster.client.create(pod("small", cpu="0"))
+    await cluster.advance(seconds=1)
+    assert samples(at_work, "pod_scheduled_after_flush_total") == {(): 1}
+
+
 async def test_waiting_for_gates_does_not_count_as_scheduling(
     cluster: ControlPlane, at_work: Scheduler
 ) -> None:
@@ -204,6 +218,7 @@ def test_changes_have_the_labels_of_cluster_events(
         ("pending_pods", "STABLE"),
         ("permit_wait_duration_seconds", "BETA"),
         ("plugin_execution_duration_seconds", "ALPHA"),
+        ("pod_scheduled_after_flush", "ALPHA"),
         ("pod_scheduling_attempts", "STABLE"),
         ("pod_scheduling_sli_duration_seconds", "BETA"),
         ("preemption_attempts", "STABLE"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from msgspec import structs
+
 from podling.scheduler.nominations import Nominations
 from tests.unit.scheduler.scheduling import cache_of, facts, node
 
@@ -22,3 +24,13 @@ def test_later_nomination_takes_the_place_of_the_first() -> None:
     held.add(one, "b")
     assert held.end(one.uid) == (one, "b")
     assert held.end(one.uid) is None
+
+
+def test_changed_pod_keeps_its_nomination() -> None:
+    held, one = Nominations(), facts("p")
+    changed = structs.replace(one, scored=(1, 1))
+    held.update(changed)
+    assert held.on({"a"}) == []
+    held.add(one, "a")
+    held.update(changed)
+    assert held.end(one.uid) == (changed, "a")

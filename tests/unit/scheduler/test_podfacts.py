@@ -8,6 +8,7 @@ import pytest
 from msgspec import structs
 
 from podling.api.core_v1 import (
+    Container,
     ContainerPort,
     ContainerStatus,
     PodCondition,
@@ -75,6 +76,96 @@ def test_containers_without_requests_score_with_defaults(
     containers: list[Any], scored: tuple[int, int]
 ) -> None:
     assert facts(containers=containers).scored == scored
+
+
+SMALL = {"cpu": "500m", "memory": "500Mi"}
+LARGE = {"cpu": "700m", "memory": "800Mi"}
+MORE_CPU = {"cpu": "700m", "memory": "500Mi"}
+MIB = 1024**2
+
+
+def held_by(name: str, resources: dict[str, str]) -> ContainerStatus:
+    return ContainerStatus(name=name, resources=ResourceRequirements(requests=resources))
+
+
+def resize(kind: str, reason: str = "") -> tuple[PodCondition, ...]:
+    return (PodCondition(type=kind, status="True", reason=reason),)
+
+
+INIT = (structs.replace(container(LARGE), name="i"),)
+SIDECAR = (*INIT, structs.replace(container(LARGE, restart_policy="Always"), name="s"))
+
+
+@pytest.mark.parametrize(
+    ("asks", "holds", "of_pod", "init", "conditions", "cpu", "memory"),
+    [
+        (SMALL, SMALL, None, (), (), 500, 500),
+        (SMALL, MORE_CPU, (MORE_CPU, SMALL), (), (), 700, 500),
+        (SMALL, SMALL, None, (), resize("PodResizeInProgress"), 500, 500),
+        (SMALL, MORE_CPU, (MORE_CPU, SMALL), (), resize("PodResizeInProgress"), 700, 500),
+        (LARGE, SMALL, None, (), resize("PodResizePending", "Deferred"), 700, 800),
+        (SMALL, SMALL, (LARGE, SMALL), (), resize("PodResizePending", "Deferred"), 700, 800),
+        (LARGE, SMALL, None, (), resize("PodResizePending", "Infeasible"), 500, 500),
+        (SMALL, SMALL, None, INIT, (), 700, 800),
+        (SMALL, SMALL, None, SIDECAR, (), 1200, 1300),
+    ],
+    ids=[
+        "no resize",
+        "no resize, for the pod",
+        "in progress",
+        "in progress, for the pod",
+        "deferred",
+        "deferred, for the pod",
+        "infeasible",
+        "init container",
+        "sidecar",
+    ],
+)
+def test_resizes_count_by_their_state(
+    asks: dict[str, str],
+    holds: dict[str, str],
+    of_pod: tuple[dict[str, str], dict[str, str]] | None,
+    init: tuple[Container, ...],
+    conditions: tuple[PodCondition, ...],
+    cpu: int,
+    memory: int,
+) -> None:
+    """The cases of upstream's ``TestCalculatePodResourcesWithResize``."""
+    status = PodStatus(
+        phase="Running",
+        container_statuses=(held_by("c", holds),),
+        init_container_statuses=tuple(held_by(each.name, LARGE) for each in init),
+        resources=ResourceRequirements(requests=of_pod[1]) if of_pod else None,
+        conditions=conditions,
+    )
+    found = facts(
+        containers=[container(asks)],
+        init_containers=init,
+        resources=ResourceRequirements(requests=of_pod[0]) if of_pod else None,
+        node_name="n",
+        status=status,
+    )
+    assert found.requests == {"cpu": cpu, "memory": memory * MIB}
+    assert found.scored == (cpu, memory * MIB)
+
+
+PORT = ContainerPort(container_port=80, host_port=80)
+
+
+@pytest.mark.parametrize(
+    ("spec", "taken"),
+    [
+        ({"containers": [container()]}, 0),
+        ({"containers": [container(ports=(ContainerPort(container_port=80),))]}, 0),
+        ({"containers": [container(ports=(PORT,))]}, 1),
+        ({"init_containers": (container(ports=(PORT,)),)}, 0),
+        ({"init_containers": (container(ports=(PORT,), restart_policy="Always"),)}, 1),
+    ],
+    ids=["none", "not of the host", "of the host", "init container", "sidecar"],
+)
+def test_host_ports_are_those_of_containers_that_go_on(spec: dict[str, Any], taken: int) -> None:
+    """The cases of upstream's ``TestUpdateUsedPorts_PodAdd``."""
+    assert len(facts(**spec).ports) == taken
 
 
 HELD = ContainerStatus(name="c", resources=ResourceRequirements(requests={"cpu": "8"}))

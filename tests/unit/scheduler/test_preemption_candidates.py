@@ -10,9 +10,10 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from podling.api.core_v1 import Affinity, Pod, PodCondition, PodStatus
-from podling.api.meta_v1 import LabelSelector, ObjectMeta
+from podling.api.meta_v1 import LabelSelector, LabelSelectorRequirement, ObjectMeta
 from podling.api.policy_v1 import (
     PodDisruptionBudget,
     PodDisruptionBudgetSpec,
@@ -21,7 +22,7 @@ from podling.api.policy_v1 import (
 from podling.scheduler.cache import Cache
 from podling.scheduler.decide import Diagnosis, decide
 from podling.scheduler.podfacts import PodFacts, facts_of
-from podling.scheduler.preemption import Attempt, Refusal, Victims, preempt, victims_on
+from podling.scheduler.preemption import Attempt, Refusal, Victims, more_important, preempt, victims_on
 from tests.unit.scheduler.plugins.spreading import spread
 from tests.unit.scheduler.scheduling import DEFAULT_PROFILE, anti_affinity, cache_of, node, pod
 from tests.unit.scheduler.scheduling import near as term
@@ -164,6 +165,92 @@ def test_pods_beyond_the_budget_are_violations(
     there = [one(f"p{each}", MIDDLE, "160m", labels=FOO) for each in range(1, number + 1)]
     found = victims(wanting(HUGE), cluster({"n": there}), [budget(1, *disrupted)])
     assert found == {"n": ([each.metadata.name for each in there], violations)}
+
+
+def budget_of(selector: LabelSelector | None, allowed: int = 0, namespace: str = "default") -> Any:
+    return PodDisruptionBudget(
+        metadata=ObjectMeta(name="b", namespace=namespace),
+        spec=PodDisruptionBudgetSpec(selector=selector),
+        status=PodDisruptionBudgetStatus(disruptions_allowed=allowed),
+    )
+
+
+BACKEND = {"tier": "backend"}
+UNLABELLED = LabelSelector(match_expressions=(LabelSelectorRequirement(key="app", operator="DoesNotExist"),))
+
+
+@pytest.mark.parametrize(
+    ("labels", "budgets", "violations"),
+    [
+        ([FOO], [], 0),
+        ([FOO], [budget_of(LabelSelector(match_labels={"app": "bar"}))], 0),
+        ([FOO], [budget_of(LabelSelector(match_labels=FOO), namespace="other")], 0),
+        ([FOO], [budget_of(LabelSelector(match_labels=FOO), 1)], 0),
+        ([FOO], [budget_of(LabelSelector(match_labels=FOO))], 1),
+        ([FOO, FOO], [budget_of(LabelSelector(match_labels=FOO), 1)], 1),
+        ([FOO], [budget_of(LabelSelector())], 1),
+        ([{}], [budget_of(LabelSelector())], 1),
+        ([FOO], [budget_of(None)], 0),
+        ([{}], [budget_of(UNLABELLED)], 1),
+        (
+            [FOO | BACKEND],
+            [budget_of(LabelSelector(match_labels=FOO), 1), budget_of(LabelSelector(match_labels=BACKEND))],
+            1,
+        ),
+        (
+            [FOO | BACKEND, BACKEND],
+            [budget_of(LabelSelector(match_labels=FOO)), budget_of(LabelSelector(match_labels=BACKEND), 1)],
+            1,
+        ),
+    ],
+    ids=[
+        "no budget",
+        "budget of other pods",
+        "budget of another namespace",
+        "enough is left",
+        "nothing is left",
+        "enough is left for one",
+        "empty selector",
+        "empty selector and no labels",
+        "no selector",
+        "selector for pods without the label",
+        "several budgets",
+        "overdrawn once is enough",
+    ],
+)
+def test_budgets_protect_the_pods_that_they_select(
+    labels: list[dict[str, str]], budgets: list[PodDisruptionBudget], violations: int
+) -> None:
+    """The cases of ``TestFilterVictimsWithPDBViolation``."""
+    there = [one(f"p{number}", MIDDLE, "160m", labels=each) for number, each in enumerate(labels)]
+    found = victims(wanting(HUGE), cluster({"n": there}), budgets)
+    assert found == {"n": ([each.metadata.name for each in there], violations)}
+
+
+def known(name: str, priority: int, minutes: float | None) -> PodFacts:
+    """Return a pod with a known UID."""
+    start = None if minutes is None else NOON + timedelta(minutes=minutes)
+    made = pod(name, priority=priority, status=PodStatus(start_time=start))
+    return facts_of(structs.replace(made, metadata=structs.replace(made.metadata, uid=f"uid-{name}")))
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        (("b", 20, 2), ("a", 10, 1)),
+        (("b", 10, 1), ("a", 10, 2)),
+        (("a", 10, 1), ("b", 10, 1)),
+        (("b", 10, 1), ("a", 10, None)),
+        (("a", 10, None), ("b", 10, None)),
+    ],
+    ids=["higher priority", "started earlier", "lower UID", "not started yet", "lower UID, not started yet"],
+)
+def test_more_important_pod_comes_first(
+    first: tuple[str, int, float | None], second: tuple[str, int, float | None]
+) -> None:
+    """The cases of ``TestMoreImportantVictim`` and ``TestLessByStartTimeThenIdentity`` for single pods."""
+    for pods in ([known(*first), known(*second)], [known(*second), known(*first)]):
+        assert [each.name for each in sorted(pods, key=more_important)] == [first[0], second[0]]
 
 
 FIVE = {f"n{each}": [one(f"p{each}", MIDDLE, LARGE)] for each in range(1, 6)}

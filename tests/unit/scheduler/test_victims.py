@@ -6,13 +6,11 @@ from typing import Any, cast
 
 import pytest
 
-from podling import clock
 from podling.api.core_v1 import Pod
 from podling.client.base import Client, Unreachable
 from podling.client.events import EventRecorder
 from podling.machinery.errors import ApiError, is_not_found
 from podling.machinery.pods import condition
-from podling.scheduler.binding.permits import PermitRejected, WaitingPod, WaitingPods
 from podling.scheduler.podfacts import facts_of
 from podling.scheduler.preemption import Victims
 from podling.scheduler.victims import VictimRemover
@@ -45,13 +43,17 @@ class TestVictims:
         """Three pods on a node."""
         made = [await cluster.client.create(pod(name, node_name="n")) for name in ("a", "b", "c")]
         self.pods = tuple(facts_of(each) for each in made)
-        self.waiting = WaitingPods()
+        self.unbound: set[str] = set()
 
     def remover(self, cluster: ControlPlane, *failing: str) -> tuple[Failing, VictimRemover]:
         client = Failing(cluster.client_for(SCHEDULER), *failing)
         recorder = self.recorder = EventRecorder(cluster.client, "default-scheduler")
         as_client = cast("Client", client)
-        return client, VictimRemover(as_client, recorder, "default-scheduler", self.waiting)
+        return client, VictimRemover(as_client, recorder, "default-scheduler", self.preempt)
+
+    def preempt(self, uid: str, plugin: str) -> bool:
+        assert plugin == "DefaultPreemption"
+        return uid in self.unbound
 
     async def test_victims_get_the_condition_and_are_deleted(self, cluster: ControlPlane) -> None:
         client, remover = self.remover(cluster, "a")
@@ -94,13 +96,12 @@ class TestVictims:
         [event] = await told(cluster, "a")
         assert event.startswith("Normal Preempted Preempted by pod ")
 
-    async def test_victim_that_waits_for_permission_is_rejected(self, cluster: ControlPlane) -> None:
-        waiting = WaitingPod(self.pods[0], "n", {"Gang": 60})
-        self.waiting.add(waiting)
+    async def test_victim_that_is_not_bound_yet_is_not_deleted(self, cluster: ControlPlane) -> None:
+        self.unbound = {self.pods[0].uid}
         client, remover = self.remover(cluster)
-        started = clock.monotonic()
         assert await remover.remove(facts(), Victims("n", self.pods[:2], 0))
-        with pytest.raises(PermitRejected, match="preempted") as rejected:
-            await waiting.decision()
-        assert (rejected.value.plugin, clock.monotonic() - started) == ("DefaultPreemption", 0)
         assert client.deleted == ["b"]
+        assert condition(await get(cluster, "a"), "DisruptionTarget") is None
+        await self.recorder.close()
+        [event] = await told(cluster, "a")
+        assert event.startswith("Normal Preempted Preempted by pod ")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from typing import Protocol
 
@@ -9,7 +10,7 @@ from podling import clock
 from podling.api.core_v1 import Pod
 from podling.client.base import Client, Unreachable
 from podling.machinery.errors import ApiError, is_not_found
-from podling.scheduler.binding.permits import PERMIT_SECONDS_MAX, WaitingPod, WaitingPods
+from podling.scheduler.binding.permits import PERMIT_SECONDS_MAX, Preempted, WaitingPod, WaitingPods
 from podling.scheduler.cache import Cache
 from podling.scheduler.decide import SUCCESS, UNSCHEDULABLE, Diagnosis
 from podling.scheduler.framework import Plugin, PluginFailed, Refused
@@ -71,6 +72,9 @@ class BindingCycle:
         self._metrics = metrics
         self._binder = binder
         self._waiting = waiting
+        self._pre_binding: dict[str, asyncio.Task[None]] = {}
+        self._preempted: dict[str, str] = {}
+        """Why PreBind ends early, by the UID of the pod."""
 
     def accept(self, profile: Profile, pod: PodFacts, node: str) -> Diagnosis | None:
         """Let plugins reserve something on the node and permit it; return why one refuses, if one does.
@@ -190,9 +194,25 @@ class BindingCycle:
         try:
             await waiting.decision()
             status = SUCCESS
+        except Preempted as preempted:
+            status = ERROR_STATUS
+            raise BindingFailed(f"waiting on permit for pod: {preempted}") from preempted
         finally:
             self._waiting.remove(pod.uid)
             self._metrics.permitted(status, clock.monotonic() - started)
+
+    def preempt(self, uid: str, plugin: str) -> bool:
+        """Take the node from a pod before it is bound; return whether that was still possible.
+
+        The pod is tried again after a back-off.
+        """
+        if self._waiting.get(uid) is not None:
+            return self._waiting.preempt(uid)
+        task = self._pre_binding.get(uid)
+        if task is not None and uid not in self._preempted:
+            self._preempted[uid] = f"preempted by {plugin}"
+            task.cancel()
+        return task is not None
 
     async def was_bound(self, pod: PodFacts, node: str) -> bool:
         """Return whether the API has bound the pod to the node; read until it answers.
@@ -213,14 +233,24 @@ class BindingCycle:
 
     async def _pre_bind(self, profile: Profile, pod: PodFacts, node: str) -> None:
         started, status = clock.monotonic(), ERROR_STATUS
+        task = asyncio.current_task()
+        if task is not None:
+            self._pre_binding[pod.uid] = task
         try:
             for plugin in profile.pre_bind:
                 try:
                     await plugin.pre_bind(pod, node, self._cache, self._client)
+                except asyncio.CancelledError:
+                    text = self._preempted.get(pod.uid)
+                    if text is None or task is None or task.uncancel():
+                        raise
+                    raise failure_of("PreBind", plugin, Refused(text)) from None
                 except Exception as error:
                     raise failure_of("PreBind", plugin, error) from error
             status = SUCCESS
         finally:
+            self._pre_binding.pop(pod.uid, None)
+            self._preempted.pop(pod.uid, None)
             self._metrics.observe_point(profile.name, PRE_BIND, status, clock.monotonic() - started)
 
     def after(self, profile: Profile, pod: PodFacts, node: str) -> None:

@@ -24,6 +24,10 @@ class PermitRejected(Exception):
         self.plugin = plugin
 
 
+class Preempted(Exception):
+    """A waiting pod gives its place to another one, and is tried again."""
+
+
 class WaitingPod:
     """A pod that has a node, and waits until every plugin that made it wait allows it.
 
@@ -35,7 +39,7 @@ class WaitingPod:
         self.facts = facts
         self.node = node
         self._pending = set(waits)
-        self._rejection: PermitRejected | None = None
+        self._rejection: PermitRejected | Preempted | None = None
         self._decided = asyncio.Event()
         self._timers = [
             clock.call_later(seconds, self._time_out, plugin, seconds) for plugin, seconds in waits.items()
@@ -58,8 +62,16 @@ class WaitingPod:
             self._rejection = PermitRejected(plugin, text)
             self._end()
 
+    def preempt(self) -> bool:
+        """Take the node from the pod; return False if the pod is allowed or rejected already."""
+        is_open = not self._decided.is_set()
+        if is_open:
+            self._rejection = Preempted("preempted")
+            self._end()
+        return is_open
+
     async def decision(self) -> None:
-        """Wait for the decision. Raises ``PermitRejected``."""
+        """Wait for the decision. Raises ``PermitRejected`` and ``Preempted``."""
         await self._decided.wait()
         if self._rejection is not None:
             raise self._rejection
@@ -92,9 +104,13 @@ class WaitingPods:
     def remove(self, uid: str) -> None:
         self._pods.pop(uid, None)
 
-    def reject(self, uid: str, plugin: str, text: str) -> bool:
-        """Reject a pod; return whether it was waiting."""
+    def reject(self, uid: str, plugin: str, text: str) -> None:
+        """Reject a pod if it waits."""
         waiting = self._pods.get(uid)
         if waiting is not None:
             waiting.reject(plugin, text)
-        return waiting is not None
+
+    def preempt(self, uid: str) -> bool:
+        """Take the node from a pod that waits; return whether that was still possible."""
+        waiting = self._pods.get(uid)
+        return waiting is not None and waiting.preempt()

@@ -8,6 +8,7 @@ Upstream: ``BindPodVolumes`` in ``pkg/scheduler/framework/plugins/volumebinding/
 
 from __future__ import annotations
 
+import numpy as np
 from msgspec import structs
 
 from podling import clock
@@ -15,7 +16,7 @@ from podling.api.core_v1 import ObjectReference, PersistentVolume, PersistentVol
 from podling.client.base import Client
 from podling.scheduler.cache import Cache
 from podling.scheduler.framework import Refused
-from podling.scheduler.plugins.volume_binding import SELECTED_NODE, VolumeRules
+from podling.scheduler.plugins.volume_binding import SELECTED_NODE, VolumeRules, reach_of
 from podling.scheduler.podfacts import PodFacts
 from podling.scheduler.volume_plans import is_bound, key_of_claim
 
@@ -81,20 +82,23 @@ def _are_bound(
     claims: list[PersistentVolumeClaim],
 ) -> bool:
     """Return whether all claims are bound, by what the informers have seen. Raises ``Refused``."""
+    if cache.row_of(node) is None:
+        raise Refused(f'binding volumes: failed to get node "{node}": node "{node}" not found')
     if cache.pod(pod.uid) is None:
         raise Refused("binding volumes: pod does not exist any more")
-    bound = [_is_volume_bound(key, written, cache) for key, written in volumes]
+    bound = [_is_volume_bound(key, written, node, cache) for key, written in volumes]
     bound += [_is_provisioned(written, node, cache) for written in claims]
     return all(bound)
 
 
-def _is_volume_bound(key: tuple[str, str], written: PersistentVolume, cache: Cache) -> bool:
+def _is_volume_bound(key: tuple[str, str], written: PersistentVolume, node: str, cache: Cache) -> bool:
     claim, volume = cache.claims.get(key), cache.volumes.get(written.metadata.name)
     if claim is None or volume is None:
         missing = f"{key[0]}/{key[1]}" if claim is None else written.metadata.name
         raise Refused(f'binding volumes: failed to check binding: could not find "{missing}"')
     if _is_older(volume, written):
         return False
+    _check_reach(volume, node, cache)
     if volume.spec.claim_ref is None or not volume.spec.claim_ref.uid:
         raise Refused(f'binding volumes: ClaimRef got reset for pv "{written.metadata.name}"')
     return is_bound(claim)
@@ -110,7 +114,22 @@ def _is_provisioned(written: PersistentVolumeClaim, node: str, cache: Cache) -> 
     if claim.metadata.annotations.get(SELECTED_NODE) != node:
         # A provisioner that fails takes the annotation away, so that another node is tried.
         raise Refused(f'binding volumes: provisioning failed for PVC "{written.metadata.name}"')
+    if claim.spec.volume_name:
+        volume = cache.volumes.get(claim.spec.volume_name)
+        if volume is None:
+            return False  # Not seen yet; the claim of a volume that was deleted is released in the end.
+        _check_reach(volume, node, cache)
     return is_bound(claim)
+
+
+def _check_reach(volume: PersistentVolume, node: str, cache: Cache) -> None:
+    """Raise ``Refused`` if the node lost the volume's labels, or the volume was made elsewhere."""
+    if not reach_of(volume, cache, np.array([cache.row_of(node)], np.intp)).all():
+        name = volume.metadata.name
+        raise Refused(
+            f'binding volumes: pv "{name}" node affinity doesn\'t match node "{node}": '
+            "no matching NodeSelectorTerms"
+        )
 
 
 def _is_older(

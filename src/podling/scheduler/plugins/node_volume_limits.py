@@ -72,7 +72,7 @@ class NodeVolumeLimits(Plugin):
         """When a limit rises, a claim of the pod comes or changes, or a volume is detached."""
         new, old = change.new, change.old
         if change.kind == "VolumeAttachment":
-            return new is None
+            return new is None and bool(pod.claims)
         if new is None:
             return False
         if change.kind == "PersistentVolumeClaim":

@@ -169,36 +169,46 @@ def _choose(pod: PodFacts, cache: Cache, rows: Rows) -> _Choice:
     choice = _Choice([], [], {})
     found = (cache.claims.get((pod.namespace, name)) for name in pod.claims)
     claims = [claim for claim in found if claim is not None]
-    for claim in claims:
-        if is_bound(claim):
-            _judge_bound(claim, cache, rows, choice)
+    _judge_bound([claim for claim in claims if is_bound(claim)], cache, rows, choice)
+    unbound = sorted((claim for claim in claims if not is_bound(claim)), key=storage)
+    elsewhere: Mask = np.zeros(len(rows), np.bool_)
+    free: list[PersistentVolumeClaim] = []
+    wanted: list[tuple[PersistentVolumeClaim, Mask]] = []
+    for claim in unbound:
+        selected = _selected_node(claim, cache)
+        if selected is None:
+            free.append(claim)
+            continue
+        # A provisioner works for that node already.
+        row = cache.row_of(selected)
+        there: Mask = np.equal(rows, -1 if row is None else row)
+        elsewhere |= ~there
+        wanted.append((claim, there))
+    choice.refuse(NO_VOLUME, elsewhere)
     taken: dict[str, Mask] = {}
-    for claim in sorted((claim for claim in claims if not is_bound(claim)), key=storage):
-        missing = _match(claim, cache, rows, taken, choice)
-        if missing.any():
-            _provision(claim, cache, rows, missing, choice)
+    wanted += [(claim, _match(claim, cache, rows, taken, choice)) for claim in free]
+    refused = elsewhere
+    for claim, missing in wanted:
+        left = missing & ~refused
+        if left.any():
+            refused = refused | _provision(claim, cache, rows, left, choice)
     return choice
 
 
-def _judge_bound(claim: PersistentVolumeClaim, cache: Cache, rows: Rows, choice: _Choice) -> None:
-    volume = cache.volumes.get(claim.spec.volume_name or "")
-    if volume is None:
-        choice.refuse(GONE, np.ones(len(rows), np.bool_))
-    else:
-        choice.refuse(CONFLICT, ~_reach(volume, cache, rows))
+def _judge_bound(claims: Sequence[PersistentVolumeClaim], cache: Cache, rows: Rows, choice: _Choice) -> None:
+    """Refuse the rows that do not reach the volume of a claim; the first such claim gives the reason."""
+    left: Mask = np.ones(len(rows), np.bool_)
+    for claim in claims:
+        volume = cache.volumes.get(claim.spec.volume_name or "")
+        reached = np.zeros(len(rows), np.bool_) if volume is None else reach_of(volume, cache, rows)
+        choice.refuse(GONE if volume is None else CONFLICT, left & ~reached)
+        left &= reached
 
 
 def _match(
     claim: PersistentVolumeClaim, cache: Cache, rows: Rows, taken: dict[str, Mask], choice: _Choice
 ) -> Mask:
     """Choose a volume on each row for a claim; return the rows that have none."""
-    selected = _selected_node(claim, cache)
-    if selected is not None:
-        # A provisioner works for that node already.
-        row = cache.row_of(selected)
-        there = np.asarray(np.equal(rows, -1 if row is None else row))
-        choice.refuse(NO_VOLUME, ~there)
-        return there
     meant = _meant_for(claim, cache)
     volumes, found = _reaching(claim, (meant,) if meant else (), cache, rows, taken)
     if not volumes:
@@ -243,7 +253,7 @@ def _reaching(
     found: list[Mask] = []
     covered: Mask = np.zeros(len(rows), np.bool_)
     for each in only or _free(claim, cache, taken):
-        reach = _reach(each, cache, rows)
+        reach = reach_of(each, cache, rows)
         if each.metadata.name in taken:
             reach = reach & ~taken[each.metadata.name]
         volumes.append(each)
@@ -280,17 +290,18 @@ def _selected_node(claim: PersistentVolumeClaim, cache: Cache) -> str | None:
 
 def _provision(
     claim: PersistentVolumeClaim, cache: Cache, rows: Rows, missing: Mask, choice: _Choice
-) -> None:
-    """Let rows without a volume for a claim get a new one, where its class can make it."""
+) -> Mask:
+    """Let rows without a volume for a claim get a new one; return those where its class cannot make it."""
     found = cache.storage_classes.get(class_of(claim))
     if found is None or found.provisioner in ("", NO_PROVISIONER):
         choice.refuse(NO_VOLUME, missing)
-        return
+        return missing
     inside = _in_topologies(found, cache, rows)
     choice.refuse(NO_VOLUME, missing & ~inside)
     enough = _has_capacity(claim, found, cache, rows)
     choice.refuse(NO_SPACE, missing & inside & ~enough)
     choice.provisioned.append((claim, missing & inside & enough))
+    return missing & ~(inside & enough)
 
 
 def _in_topologies(found: StorageClass, cache: Cache, rows: Rows) -> Mask:
@@ -327,7 +338,8 @@ def _limit(capacity: CSIStorageCapacity) -> int:
     return parse(text).value if text else -1
 
 
-def _reach(volume: PersistentVolume, cache: Cache, rows: Rows) -> Mask:
+def reach_of(volume: PersistentVolume, cache: Cache, rows: Rows) -> Mask:
+    """Return which of the nodes the volume can be used on."""
     affinity = volume.spec.node_affinity
     required: NodeSelector | None = affinity.required if affinity is not None else None
     return np.ones(len(rows), np.bool_) if required is None else selector_match(required, cache, rows)

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from msgspec import structs
 
+from podling import clock
 from podling.client.base import Client, Unreachable
 from podling.scheduler.binding.binding_cycle import BindingCycle, BindingFailed
 from podling.scheduler.binding.permits import WaitingPods
@@ -108,3 +109,27 @@ async def test_failure_names_point_and_plugin(
 async def test_pod_that_no_plugin_binds_has_failed(cluster: ControlPlane) -> None:
     with pytest.raises(BindingFailed, match="no plugin binds this pod"):
         await cycle(cluster).run(profile(Noting([], "a")), POD, "n")
+
+
+class Waiting(Plugin):
+    """Takes a minute in PreBind."""
+
+    name = "Waiting"
+
+    async def pre_bind(self, pod: PodFacts, node: str, cache: Cache, client: Client) -> None:
+        await clock.sleep(60)
+
+
+async def test_pod_can_be_preempted_until_pre_bind_has_ended(cluster: ControlPlane) -> None:
+    found = cycle(cluster)
+    calls: list[str] = []
+    waiting = structs.replace(profile(Noting(calls, "b")), pre_bind=(Waiting(),))
+    assert not found.preempt(POD.uid, "DefaultPreemption")
+    clock.call_later(10, found.preempt, POD.uid, "DefaultPreemption")
+    with pytest.raises(BindingFailed) as failed:
+        await found.run(waiting, POD, "n")
+    assert str(failed.value) == 'running PreBind plugin "Waiting": preempted by DefaultPreemption'
+    assert (failed.value.is_unexpected, calls) == (False, [])
+    await found.run(waiting, POD, "n")
+    assert calls == ["b bind"]
+    assert not found.preempt(POD.uid, "DefaultPreemption")

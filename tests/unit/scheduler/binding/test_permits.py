@@ -10,17 +10,19 @@ import numpy as np
 import pytest
 
 from podling import clock
-from podling.api.core_v1 import Pod
+from podling.api.core_v1 import Pod, PodSchedulingGate
 from podling.api.meta_v1 import ObjectMeta
 from podling.api.scheduling_v1 import PriorityClass
 from podling.api.storage_v1 import StorageClass
 from podling.machinery.pods import condition
 from podling.scheduler import plugin_registry
-from podling.scheduler.binding.permits import PermitRejected, WaitingPod
+from podling.scheduler.binding.permits import PermitRejected, Preempted, WaitingPod
 from podling.scheduler.cache import Cache
+from podling.scheduler.decide import Diagnosis
 from podling.scheduler.framework import Handle, ObjectChange, Plugin, Refused, Scores
 from podling.scheduler.labelcolumns import Rows
 from podling.scheduler.podfacts import PodFacts
+from podling.scheduler.preemption import Attempt, Refusal, Victims
 from podling.testing import ControlPlane
 from tests.unit.scheduler import scheduling
 from tests.unit.scheduler.at_work import SCHEDULER, get, join, node_of, pod, scheduler_for, told
@@ -50,7 +52,14 @@ class TestWaitingPod:
         waiting = WaitingPod(facts(), "n", {"a": 10})
         waiting.allow("a")
         waiting.reject("a", "no")
+        assert not waiting.preempt()
         await waiting.decision()
+
+    async def test_preempted_pod_is_not_rejected(self) -> None:
+        waiting = WaitingPod(facts(), "n", {"a": 10})
+        assert waiting.preempt()
+        with pytest.raises(Preempted, match="preempted"):
+            await waiting.decision()
 
 
 class Guard(Plugin):
@@ -83,6 +92,11 @@ class Guard(Plugin):
         for waiting in self.handle.waiting_pods():
             waiting.allow(self.name)
         return None
+
+    def post_filter(self, attempt: Attempt, diagnosis: Diagnosis) -> Victims | Refusal:
+        if attempt.pod.labels.get("preempt") == "broken":
+            raise ValueError("bug")
+        return Refusal("not here")
 
     def pre_score(self, pod: PodFacts, cache: Cache, rows: Rows) -> bool:
         return pod.labels.get("score") != "skip"
@@ -141,6 +155,27 @@ class TestPermit:
         await cluster.advance(seconds=0.5)
         await _assert_condition(cluster, "a", "SchedulerError", 'running Permit plugin "Guard": bug')
 
+    @pytest.mark.parametrize(("label", "kept"), [("", ""), ("broken", "gone")])
+    async def test_error_while_preempting_leaves_the_pod_unschedulable(
+        self, cluster: ControlPlane, label: str, kept: str
+    ) -> None:
+        gates = (PodSchedulingGate(name="g"),)
+        never = PriorityClass(metadata=ObjectMeta(name="never"), value=1, preemption_policy="Never")
+        await cluster.client.create(never)
+        labels = {"preempt": label}
+        await cluster.client.create(
+            pod("a", "9", labels=labels, priority_class_name="never", scheduling_gates=gates)
+        )
+        nominated = {"status": {"nominatedNodeName": "gone"}}
+        await cluster.client.patch(Pod, "a", nominated, "default", subresource="status")
+        await cluster.client.patch(Pod, "a", {"spec": {"schedulingGates": None}}, "default")
+        await cluster.advance(seconds=1)
+        no = "preemption: not eligible due to preemptionPolicy=Never."
+        text = "bug" if label else f"{no}, not here"
+        text = f"0/1 nodes are available: 1 Insufficient cpu. {text}"
+        await _assert_condition(cluster, "a", "Unschedulable", text)
+        assert (await get(cluster, "a")).status.nominated_node_name == kept
+
     async def test_pod_whose_time_is_over_gives_its_node_back(self, cluster: ControlPlane) -> None:
         await cluster.client.create(pod("a", cpu="2", labels={"wait": "10"}))
         await cluster.advance(seconds=1)
@@ -159,7 +194,7 @@ class TestPermit:
         assert await node_of(cluster, "b") == "n"
         assert await told(cluster, "a") == []
 
-    async def test_waiting_victim_of_a_preemption_is_rejected_not_deleted(
+    async def test_waiting_victim_of_a_preemption_is_tried_again_not_deleted(
         self, cluster: ControlPlane
     ) -> None:
         await cluster.client.create(pod("low", cpu="2", labels={"wait": "600"}, priority_class_name="p1"))
@@ -171,7 +206,8 @@ class TestPermit:
         assert low.metadata.deletion_timestamp is None
         assert condition(low, "DisruptionTarget") is None
         events = await told(cluster, "low")
-        assert "Warning FailedScheduling 0/1 nodes are available: 1 preempted." in events
+        assert "Warning FailedScheduling waiting on permit for pod: preempted" in events
+        assert any("1 Insufficient cpu." in event for event in events), "it is tried again"
         assert any(event.startswith("Normal Preempted Preempted by pod ") for event in events)
 
     async def test_change_while_a_pod_waits_is_not_missed(self, cluster: ControlPlane) -> None:

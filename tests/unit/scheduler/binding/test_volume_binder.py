@@ -9,6 +9,7 @@ import pytest
 
 from podling.api.core_v1 import (
     LocalVolumeSource,
+    Node,
     NodeSelector,
     NodeSelectorRequirement,
     NodeSelectorTerm,
@@ -38,16 +39,20 @@ QUICK = [{"pluginConfig": [{"name": "VolumeBinding", "args": {"bindTimeoutSecond
 
 
 @pytest.fixture
-async def working(cluster: ControlPlane) -> AsyncIterator[ControlPlane]:
-    """Two nodes, the binder of volumes, and a scheduler that waits half a minute for a binding."""
+async def alone(cluster: ControlPlane) -> AsyncIterator[ControlPlane]:
+    """Two nodes, and a scheduler that waits half a minute for a binding."""
     for name in ("a", "b"):
         await join(cluster, scheduling.node(name))
     document = {"apiVersion": API_VERSION, "kind": KIND, "profiles": QUICK}
-    async with (
-        controllers_running(cluster.client, VolumeBinderController),
-        scheduler_for(cluster.client_for(SCHEDULER), configuration_of(document, "test")),
-    ):
+    async with scheduler_for(cluster.client_for(SCHEDULER), configuration_of(document, "test")):
         yield cluster
+
+
+@pytest.fixture
+async def working(alone: ControlPlane) -> AsyncIterator[ControlPlane]:
+    """``alone``, and the binder of volumes."""
+    async with controllers_running(alone.client, VolumeBinderController):
+        yield alone
 
 
 async def late(cluster: ControlPlane, provisioner: str = "kubernetes.io/no-provisioner", **more: Any) -> None:
@@ -180,6 +185,95 @@ async def test_failed_provisioning_is_tried_on_another_node(working: ControlPlan
     await provisioned(working, "data")
     await working.advance(seconds=5)
     assert await node_of(working, "p")
+
+
+async def made_on(cluster: ControlPlane, node: str) -> None:
+    """Bind the claim ``data`` to a volume that can be used on one node."""
+    found = await cluster.client.get(PersistentVolumeClaim, "data", "default")
+    reference = {"namespace": "default", "name": "data", "uid": found.metadata.uid}
+    await cluster.client.create(local("made", node))
+    await cluster.client.patch(PersistentVolume, "made", {"spec": {"claimRef": reference}})
+
+
+@pytest.mark.parametrize(
+    ("happens", "text"),
+    [
+        ("made elsewhere", 'pv "made" node affinity doesn\'t match node "b": no matching NodeSelectorTerms'),
+        ("node goes", 'failed to get node "b": node "b" not found'),
+        ("claim goes", 'failed to check provisioning pvc: could not find "default/data"'),
+        ("another node", 'provisioning failed for PVC "data"'),
+    ],
+)
+async def test_binding_that_cannot_succeed_is_given_up(
+    working: ControlPlane, happens: str, text: str
+) -> None:
+    """The cases of upstream's ``TestCheckBindings`` and ``TestBindPodVolumes`` that fail."""
+    await late(working, DRIVER)
+    await working.client.create(claim("data", storage_class_name="late"))
+    await working.client.create(user("p", "data", node_selector={"kubernetes.io/hostname": "b"}))
+    await working.advance(seconds=5)
+    match happens:
+        case "made elsewhere":
+            await made_on(working, "a")
+        case "node goes":
+            await working.client.delete(Node, "b")
+        case "claim goes":
+            await working.client.delete(PersistentVolumeClaim, "data", "default")
+        case _:
+            other = {"metadata": {"annotations": {SELECTED_NODE: "a"}}}
+            await working.client.patch(PersistentVolumeClaim, "data", other, "default")
+    await working.advance(seconds=2)
+    failed = f'Warning FailedScheduling running PreBind plugin "VolumeBinding": binding volumes: {text}'
+    assert failed in await told(working, "p")
+
+
+@pytest.mark.parametrize(
+    ("happens", "text"),
+    [
+        ("volume is given back", 'ClaimRef got reset for pv "on-b"'),
+        ("volume goes", 'failed to check binding: could not find "on-b"'),
+        ("claim goes", 'failed to check binding: could not find "default/data"'),
+        ("nothing", "context deadline exceeded"),
+    ],
+)
+async def test_promise_that_is_not_kept_is_given_up(alone: ControlPlane, happens: str, text: str) -> None:
+    """The same for a volume that was there; no controller completes the binding."""
+    await late(alone)
+    await alone.client.create(local("on-b", "b"))
+    free = {"status": {"phase": "Available"}}
+    await alone.client.patch(PersistentVolume, "on-b", free, subresource="status")
+    await alone.client.create(claim("data", storage_class_name="late"))
+    await alone.advance(seconds=1)
+    await alone.client.create(user("p", "data"))
+    await alone.advance(seconds=5)
+    promised = await alone.client.get(PersistentVolume, "on-b")
+    assert promised.spec.claim_ref is not None
+    assert (promised.spec.claim_ref.name, await told(alone, "p")) == ("data", [])
+    match happens:
+        case "volume is given back":
+            await alone.client.patch(PersistentVolume, "on-b", {"spec": {"claimRef": None}})
+        case "volume goes":
+            await alone.client.delete(PersistentVolume, "on-b")
+        case "claim goes":
+            await alone.client.delete(PersistentVolumeClaim, "data", "default")
+        case _:
+            await alone.advance(seconds=25)
+    await alone.advance(seconds=2)
+    failed = f'Warning FailedScheduling running PreBind plugin "VolumeBinding": binding volumes: {text}'
+    assert failed in await told(alone, "p")
+
+
+async def test_volume_of_a_claim_may_be_seen_late(working: ControlPlane) -> None:
+    await late(working, DRIVER)
+    await working.client.create(claim("data", storage_class_name="late"))
+    await working.client.create(user("p", "data", node_selector={"kubernetes.io/hostname": "b"}))
+    await working.advance(seconds=5)
+    await working.client.patch(PersistentVolumeClaim, "data", {"spec": {"volumeName": "made"}}, "default")
+    await working.advance(seconds=5)
+    assert (await told(working, "p"), await node_of(working, "p")) == ([], "")
+    await made_on(working, "b")
+    await working.advance(seconds=20)
+    assert await node_of(working, "p") == "b"
 
 
 async def test_binding_that_takes_too_long_is_given_up(working: ControlPlane) -> None:

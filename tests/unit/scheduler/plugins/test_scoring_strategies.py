@@ -48,6 +48,9 @@ DIFFERENT = [sized("4000", "10000"), sized("6000", "10000")]
 LARGE = [sized("10000", "20000"), sized("10000", "20000")]
 WIDE = [sized("10000", "20000"), sized("10000", "50000")]
 TWICE = [[asking(("3000", "0")) for _ in range(2)], [asking(("3000", "0")), asking(("3000", "5000"))]]
+UNSAID = [pod(containers=[container()]) for _ in range(3)]
+"""Pods without requests, which count with 100m CPU and 200 MiB each."""
+SMALL = [sized("250m", "1000Mi"), sized("250m", "1000Mi")]
 USED = [[CPU_ONLY], [asking(("3000", "5000"))]]
 
 
@@ -84,6 +87,7 @@ def test_least_allocated_prefers_emptier_nodes(
             [95, 75],
         ),
         (NOTHING, [sized("0", "0"), sized("0", "0")], USED, [0, 0]),
+        (UNSAID[0], SMALL, [UNSAID[1:]], [80, 30]),
     ],
 )
 def test_most_allocated_prefers_fuller_nodes(
@@ -122,6 +126,13 @@ def test_extended_resources_count_if_requested(
 ) -> None:
     args = strategy(kind, ("cpu", 1), ("memory", 1), (GPU, 1))
     assert scored("NodeResourcesFit", args, one, nodes, []) == expected
+
+
+@pytest.mark.parametrize(("kind", "expected"), [("LeastAllocated", [55, 55]), ("MostAllocated", [45, 45])])
+def test_resource_that_a_node_lacks_does_not_count(kind: str, expected: list[int]) -> None:
+    args = strategy(kind, (GPU, 2), ("cpu", 1), ("memory", 1))
+    nodes = [sized("6000", "10000"), sized("6000", "10000", gpu="4")]
+    assert scored("NodeResourcesFit", args, asking(("3000", "4000")), nodes, []) == expected
 
 
 @pytest.mark.parametrize(

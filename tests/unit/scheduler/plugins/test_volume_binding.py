@@ -10,12 +10,12 @@ import pytest
 from msgspec import structs
 
 from podling.api.core_v1 import PersistentVolume, PersistentVolumeClaim, Pod
-from podling.api.storage_v1 import StorageClass
+from podling.api.storage_v1 import CSIDriver, CSIStorageCapacity, StorageClass
 from podling.scheduler.binding.volume_binder import VolumeBinding
 from podling.scheduler.cache import Cache
 from podling.scheduler.decide import Diagnosis, Placement, decide
 from podling.scheduler.framework import Hopeless
-from podling.scheduler.plugins.volume_binding import CONFLICT, GONE, NO_VOLUME, UNBOUND
+from podling.scheduler.plugins.volume_binding import CONFLICT, GONE, NO_SPACE, NO_VOLUME, UNBOUND
 from podling.scheduler.podfacts import PodFacts, facts_of
 from podling.testing import ControlPlane
 from tests.unit.scheduler.at_work import join
@@ -33,9 +33,9 @@ NAMED = {"name": "data", "persistentVolumeClaim": {"claimName": "data"}}
 EPHEMERAL = {"name": "data", "ephemeral": {"volumeClaimTemplate": {"spec": {}}}}
 
 
-def user(volume: dict[str, Any] = NAMED) -> PodFacts:
+def user(*volumes: dict[str, Any]) -> PodFacts:
     made = pod("web")
-    spec = msgspec.convert({"containers": [], "volumes": [volume]}, type(made.spec))
+    spec = msgspec.convert({"containers": [], "volumes": volumes or [NAMED]}, type(made.spec))
     return facts_of(structs.replace(made, spec=structs.replace(made.spec, volumes=spec.volumes)))
 
 
@@ -77,7 +77,7 @@ def storage_class(mode: str, provisioner: str = "kubernetes.io/no-provisioner") 
     return msgspec.convert(plain, StorageClass)
 
 
-def cache_with(*objects: PersistentVolumeClaim | PersistentVolume | StorageClass) -> Cache:
+def cache_with(*objects: PersistentVolumeClaim | PersistentVolume | StorageClass | CSIDriver) -> Cache:
     cache = cache_of(*NODES)
     for obj in objects:
         name = obj.metadata.name or ""
@@ -85,12 +85,15 @@ def cache_with(*objects: PersistentVolumeClaim | PersistentVolume | StorageClass
             cache.claims["default", name] = obj
         elif isinstance(obj, PersistentVolume):
             cache.volumes[name] = obj
+        elif isinstance(obj, CSIDriver):
+            cache.csi_drivers[name] = obj
         else:
             cache.storage_classes[name] = obj
     return cache
 
 
 LATER = storage_class("WaitForFirstConsumer")
+SELECTED = {"annotations": {"volume.kubernetes.io/selected-node": "a"}}
 DELETED = {"deletionTimestamp": "2026-01-01T00:00:00Z"}
 
 
@@ -154,6 +157,113 @@ def test_nodes_are_those_that_reach_the_volume(
     assert accepted(VolumeBinding(), user(), cache) == taken
     others = [name for name in ("a", "b") if name not in taken]
     assert rejections(VolumeBinding(), user(), cache) == {name: [why] for name in others}
+
+
+MORE = {"name": "more", "persistentVolumeClaim": {"claimName": "more"}}
+DISKS = "example.com/disks"
+PROVISIONED = storage_class("WaitForFirstConsumer", DISKS)
+NO_ROOM = msgspec.convert({"metadata": {"name": DISKS}, "spec": {"storageCapacity": True}}, CSIDriver)
+
+
+def named_volume(name: str, **spec: Any) -> PersistentVolume:
+    made = volume("Bound", **spec)
+    return structs.replace(made, metadata=structs.replace(made.metadata, name=name))
+
+
+@pytest.mark.parametrize(
+    ("held", "refused"),
+    [
+        (
+            (claim("pv"), volume("Bound"), claim(name="more"), LATER),
+            {"a": [NO_VOLUME], "b": [CONFLICT, NO_VOLUME]},
+        ),
+        ((claim("gone"), claim("pv", name="more"), volume("Bound")), {"a": [GONE], "b": [GONE]}),
+        ((claim("pv"), volume("Bound"), claim("gone", name="more")), {"a": [GONE], "b": [CONFLICT]}),
+        (
+            (claim("pv"), volume("Bound"), claim("other", name="more"), named_volume("other")),
+            {"b": [CONFLICT]},
+        ),
+        ((claim(), claim(name="more"), LATER), {"a": [NO_VOLUME], "b": [NO_VOLUME]}),
+        ((claim(), claim(name="more"), LATER, volume()), {"a": [NO_VOLUME], "b": [NO_VOLUME]}),
+        ((claim(), claim(name="more"), PROVISIONED), {}),
+        ((claim(), claim(name="more"), PROVISIONED, NO_ROOM), {"a": [NO_SPACE], "b": [NO_SPACE]}),
+        (
+            (claim(metadata=SELECTED), claim(name="more"), PROVISIONED, NO_ROOM),
+            {"a": [NO_SPACE], "b": [NO_VOLUME]},
+        ),
+        (
+            (claim(), claim(name="more", spec={"storageClassName": "unknown"}), PROVISIONED, NO_ROOM),
+            {"a": [NO_SPACE], "b": [NO_SPACE]},
+        ),
+    ],
+)
+def test_first_claim_that_a_node_cannot_serve_gives_the_reason(
+    held: tuple[Any, ...], refused: dict[str, list[str]]
+) -> None:
+    """One reason for the bound claims of the pod, and one for the others."""
+    assert rejections(VolumeBinding(), user(NAMED, MORE), cache_with(*held)) == refused
+
+
+OPTED_OUT = msgspec.convert({"metadata": {"name": DISKS}, "spec": {"storageCapacity": False}}, CSIDriver)
+
+
+def capacity(
+    size: str, largest: str = "", at: str | None = "", of_class: str = "local"
+) -> CSIStorageCapacity:
+    """Return what a driver can make at one node, at all of them, or nowhere (None)."""
+    labels = {"kubernetes.io/hostname": at} if at else {}
+    plain = {
+        "metadata": {"name": f"{at}-{size}-{largest}"},
+        "storageClassName": of_class,
+        "nodeTopology": None if at is None else {"matchLabels": labels},
+        "capacity": size or None,
+        "maximumVolumeSize": largest or None,
+    }
+    return msgspec.convert(plain, CSIStorageCapacity)
+
+
+@pytest.mark.parametrize(
+    ("capacities", "taken"),
+    [
+        ([capacity("1Gi")], ["a", "b"]),
+        ([capacity("1Gi", at="a")], ["a"]),
+        ([capacity("1Gi"), capacity("1Gi", at="b"), capacity("1Gi", at="a")], ["a", "b"]),
+        ([], []),
+        ([capacity("1Gi", at=None)], []),
+        ([capacity("1Gi", at="a", of_class="other")], []),
+        ([capacity("1Mi", at="a")], []),
+        ([capacity("1Gi", "1Mi", at="a")], []),
+        ([capacity("1Mi", "1Gi", at="a")], ["a"]),
+        ([capacity("0Mi", at="a")], []),
+        ([capacity("", "0Mi", at="a")], []),
+        ([capacity("", at="a")], []),
+        ([capacity("1Mi", at="a"), capacity("2Gi", at="a")], ["a"]),
+    ],
+    ids=[
+        "everywhere",
+        "at one node",
+        "several",
+        "none",
+        "nowhere",
+        "another class",
+        "too little",
+        "largest volume is too small",
+        "largest volume is more precise",
+        "zero",
+        "largest volume is zero",
+        "unknown",
+        "one of two suffices",
+    ],
+)
+def test_capacity_is_where_the_driver_reports_it(
+    capacities: list[CSIStorageCapacity], taken: list[str]
+) -> None:
+    """The cases of upstream's ``TestCapacity``; without the driver's consent no capacity matters."""
+    for driver, expected in ((NO_ROOM, taken), (OPTED_OUT, ["a", "b"])):
+        cache = cache_with(claim(), PROVISIONED, driver)
+        for each in capacities:
+            cache.capacities["default", each.metadata.name or ""] = each
+        assert accepted(VolumeBinding(), user(), cache) == expected
 
 
 def test_message_is_that_of_kubernetes() -> None:
