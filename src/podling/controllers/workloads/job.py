@@ -24,7 +24,7 @@ from podling.client.base import Key, key_of
 from podling.client.runner import AwaitChange, RequeueAfter
 from podling.controllers.base import Controller, ControllerContext
 from podling.controllers.children import Children, child_selector
-from podling.controllers.owner_references import controller_of
+from podling.controllers.owner_references import controller_of, is_controlled_by
 from podling.controllers.pod_state import is_active, is_terminating, plain_removal_order
 from podling.controllers.refusals import is_namespace_terminating
 from podling.controllers.status_writes import write_status
@@ -44,6 +44,7 @@ from podling.controllers.workloads.job_pods import release, template_pod
 from podling.controllers.workloads.job_rules import Backoff, Step
 from podling.controllers.workloads.pod_control import PodControl, slow_start, together
 from podling.machinery.conditions import find
+from podling.machinery.errors import unless_gone
 
 BY_JOB = "job"
 TOO_MANY_SUCCEEDED = "Too many succeeded pods running after completion count reached"
@@ -108,6 +109,7 @@ class JobController(Controller):
         job = self._jobs.get(key) if key.name else None
         if job is None:
             return await self._release_ownerless(key)
+        await self._release_predecessors(key, job)
         if _is_external(job):
             return AwaitChange()
         settled = self._children.settled(key)
@@ -140,6 +142,18 @@ class JobController(Controller):
             ):
                 await release(self.client, pod)
         return AwaitChange()
+
+    async def _release_predecessors(self, key: Key, job: Job) -> None:
+        """Let go of the pods of an earlier job of this name, which has made way before this key was handled.
+
+        The server decides which job is there: the view of jobs may be older than that of pods.
+        """
+        pods = self._pods.by_index(BY_JOB, f"{key.namespace}/{key.name}")
+        others = [pod for pod in pods if not is_controlled_by(pod, job)]
+        if others:
+            with unless_gone():
+                job = await self.client.get(Job, key.name, key.namespace)
+            await self._release_all(pod for pod in others if not is_controlled_by(pod, job))
 
     async def _sync(self, job: Job, pods: list[Pod], settled: bool, now: datetime) -> _Run:
         """Run the job. ``settled``: the view shows all our own writes."""

@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from podling import clock
 from podling.api.batch_v1 import (
@@ -123,8 +124,6 @@ async def test_pods_run_side_by_side_until_enough_succeeded(cluster: ControlPlan
 
 @pytest.mark.usefixtures("manager")
 async def test_without_a_number_the_first_success_ends_the_work_queue(cluster: ControlPlane) -> None:
-    from msgspec import structs
-
     wanted = job(parallelism=3)
     await start(cluster, structs.replace(wanted, spec=structs.replace(wanted.spec, completions=None)))
     first, *others = await pods(cluster)
@@ -359,6 +358,26 @@ async def test_pods_of_a_job_that_is_gone_are_let_go(cluster: ControlPlane) -> N
     await cluster.advance(seconds=1)
     (left,) = await pods(cluster)
     assert left.metadata.finalizers == ()
+
+
+@pytest.mark.usefixtures("manager")
+async def test_pods_of_a_job_that_another_replaced_are_let_go(cluster: ControlPlane) -> None:
+    await start(cluster, generated())
+    (old,) = await pods(cluster)
+    await cluster.client.delete(Job, "sum", "default", propagation="Background")
+    await start(cluster, generated())
+    finalizers = {each.metadata.name: each.metadata.finalizers for each in await pods(cluster)}
+    assert finalizers.pop(old.metadata.name) == ()
+    assert list(finalizers.values()) == [(FINALIZER,)]
+
+
+def generated() -> Job:
+    """Return a job whose selector the API server makes, so that it matches no other job's pods."""
+    wanted = job()
+    template = structs.replace(wanted.spec.template, metadata=ObjectMeta())
+    return structs.replace(
+        wanted, spec=structs.replace(wanted.spec, manual_selector=None, selector=None, template=template)
+    )
 
 
 async def test_nothing_is_counted_twice_when_the_controller_restarts_at_any_time(
