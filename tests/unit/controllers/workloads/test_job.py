@@ -183,19 +183,21 @@ async def test_deleted_pod_counts_as_failed_and_is_replaced(cluster: ControlPlan
 @pytest.mark.usefixtures("manager")
 async def test_a_suspended_job_gives_its_pods_up_and_starts_anew(cluster: ControlPlane) -> None:
     await start(cluster, job(parallelism=2, completions=2))
+    begun = (await current(cluster)).status.start_time
     await cluster.client.patch(Job, "sum", {"spec": {"suspend": True}}, "default")
     await cluster.advance(minutes=5)
     held = await current(cluster)
     assert await pods(cluster) == []
     assert conditions(held) == [("Suspended", "JobSuspended")]
+    assert held.status.start_time is None
     assert held.status.failed == 0, "pods given up do not count as failed"
     await cluster.client.patch(Job, "sum", {"spec": {"suspend": False}}, "default")
     await cluster.advance(seconds=1)
     assert len(await pods(cluster)) == 2
     resumed = await current(cluster)
+    assert begun is not None
     assert resumed.status.start_time is not None
-    assert held.status.start_time is not None
-    assert resumed.status.start_time - held.status.start_time > timedelta(minutes=5)
+    assert resumed.status.start_time - begun > timedelta(minutes=5)
     lines = [line for line in await told(cluster.client) if "uspended" in line or "esumed" in line]
     assert lines == ["Normal Suspended sum: Job suspended", "Normal Resumed sum: Job resumed"]
 
