@@ -163,18 +163,20 @@ class JobController(Controller):
         active = [pod for pod in pods if is_active(pod)]
         verdict = job_status.target(job) or job_rules.failure(job, pods, accounted, now)
         verdict = verdict or job_rules.early_success(job, accounted)
-        step, failure, managed = Step(), None, False
+        step, failure, action = Step(), None, metrics.RECONCILING
         if verdict is not None:
-            step = Step(delete=tuple(active))
-            failure = await self._delete(job, step.delete, counted=True)
+            deleted, failure = await self._delete(job, active, counted=True)
+            step = Step(delete=deleted)
             if failure is not None or not settled:
                 verdict = None  # a pod may be left, or is not seen yet
         else:
-            verdict = job_rules.completion(job, accounted, len(active))
-            managed = verdict is None and settled and job.metadata.deletion_timestamp is None
-            if managed:
+            if settled and job.metadata.deletion_timestamp is None:
                 step = self._plan(job, pods, active, accounted, backoff, now)
+                action = _action(job, step)
                 step, failure = await self._carry_out(job, pods, accounted, step)
+                pods = _without(pods, step.delete)
+            verdict = job_rules.completion(job, accounted, len(active) + step.create - len(step.delete))
+        managed = verdict is None and action != metrics.RECONCILING
         if verdict is not None:
             accounted = accounting.account(job, pods, verdict.succeeded)
         status = job_status.status_of(job, pods, accounted, step, now, managed=managed)
@@ -191,7 +193,7 @@ class JobController(Controller):
         await self._release_all(accounted.release)
         waits = (step.wait, job_rules.seconds_to_deadline(job, now) if verdict is None else None)
         wait = min((each for each in waits if each is not None), default=None)
-        return _Run(_action(step) if managed else metrics.RECONCILING, wait, failure)
+        return _Run(action, wait, failure)
 
     def _record_policy(self, job: Job, accounted: Account) -> None:
         """Count what the pod failure policy decided in this run; a pod may show for several runs."""
@@ -229,7 +231,8 @@ class JobController(Controller):
     ) -> tuple[Step, Exception | None]:
         """Create or delete; returns what of ``step`` was done, and what went wrong."""
         if step.delete:
-            return step, await self._delete(job, step.delete, counted=False)
+            deleted, failure = await self._delete(job, step.delete, counted=False)
+            return replace(step, delete=deleted), failure
         created, last = [], delayed_pods(job, pods, set()) if step.indexes else {}
 
         async def create(number: int) -> None:
@@ -245,16 +248,24 @@ class JobController(Controller):
         self._metrics.record_creations(job, accounted, terminating, len(created), failed)
         return replace(step, create=len(created)), failure
 
-    async def _delete(self, job: Job, pods: Iterable[Pod], *, counted: bool) -> Exception | None:
-        """Delete pods. Unless their end is to be counted as a failure, they are let go of first."""
+    async def _delete(
+        self, job: Job, pods: Iterable[Pod], *, counted: bool
+    ) -> tuple[tuple[Pod, ...], Exception | None]:
+        """Delete pods; returns those that are deleted, and what went wrong.
+
+        Unless their end is to be counted as a failure, they are let go of first.
+        """
+        deleted: list[Pod] = []
 
         async def delete(pod: Pod) -> None:
             if not counted:
                 await release(self.client, pod)
             if await self._control.delete(pod, job):
                 self._children.deleted(key_of(job), pod)
+            deleted.append(pod)
 
-        return await together([delete(pod) for pod in pods])
+        failure = await together([delete(pod) for pod in pods])
+        return tuple(deleted), failure
 
     async def _release_all(self, pods: Iterable[Pod]) -> None:
         failure = await together([release(self.client, pod) for pod in pods])
@@ -288,8 +299,13 @@ class _Run(Struct, frozen=True):
     failure: Exception | None = None
 
 
-def _action(step: Step) -> str:
-    if step.delete:
+def _without(pods: list[Pod], others: Iterable[Pod]) -> list[Pod]:
+    uids = {pod.metadata.uid for pod in others}
+    return [pod for pod in pods if pod.metadata.uid not in uids]
+
+
+def _action(job: Job, step: Step) -> str:
+    if step.delete or job.spec.suspend:
         return metrics.DELETED
     return metrics.CREATED if step.create or step.wait is not None else metrics.TRACKING
 
