@@ -25,9 +25,9 @@ WORD = re.compile(
     r"(?P<phase>[PR+SF])(?P<index>\d+|x)?(#(?P<failures>\d+))?(=(?P<code>\d+))?(\*(?P<restarts>\d+))?"
     r"(?P<disrupted>~)?(?P<untracked>-)?(?P<deleted>!)?"
 )
-"""A pod: its phase (``+`` is running and ready), its index, the earlier failures of that, the exit code of its
-container, the restarts, and whether it has the condition ``DisruptionTarget``, was counted before, and is being
-deleted."""
+"""A pod: its phase (``+`` is running and ready), its index and the earlier failures of that, the exit code of
+its container, the restarts, and whether it has the condition ``DisruptionTarget``, was counted before, and is
+being deleted."""
 
 
 class Found(Struct, frozen=True, kw_only=True):

@@ -75,6 +75,26 @@ IN_MAIN = "Container main for pod default/mypod failed with exit code 2 matching
                 "Ignore", "Pod default/mypod has condition DisruptionTarget matching Ignore rule at index 0"
             ),
         ),
+        (
+            (on_codes("Ignore", "In", 1, 3), on_codes("FailJob", "In", 7)),
+            Match(
+                "FailJob",
+                "Container init for pod default/mypod failed with exit code 7 "
+                "matching FailJob rule at index 1",
+            ),
+        ),
+        ((on_codes("FailJob", "In", 7, container="main"),), Match()),
+        (
+            (on_codes("Count", "In", 2), on_codes("FailJob", "In", 2)),
+            Match(
+                "Count",
+                "Container main for pod default/mypod failed with exit code 2 matching Count rule at index 0",
+            ),
+        ),
+        (
+            (on_condition("Count", "DisruptionTarget"), on_condition("Ignore", "DisruptionTarget")),
+            Match("Count", "Pod default/mypod has condition DisruptionTarget matching Count rule at index 0"),
+        ),
         ((on_condition("Ignore", "DisruptionTarget", "False"),), Match()),
         ((on_condition("Ignore", "Other"),), Match()),
     ],
