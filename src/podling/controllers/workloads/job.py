@@ -74,13 +74,13 @@ class JobController(Controller):
         self._pods.add_indexer(BY_JOB, index_by_job)
         self._recorder = context.recorder("job-controller")
         self._control = PodControl(context.client, self._recorder)
-        self._backoffs: dict[Key, Backoff] = {}
+        self._backoffs: dict[str, Backoff] = {}  # by the UID of the job
         self._metrics = JobMetrics()
         self._jobs.add_handler(self.enqueue, self.enqueue_new, self.enqueue)
         self._children = Children(
             context.client, self._jobs, self._pods, self.queue, child_selector, finalizer=FINALIZER
         )
-        self._jobs.add_handler(self._count_external)
+        self._jobs.add_handler(self._count_external, on_delete=self._forget)
         self._pods.add_handler(self._pod_seen, self._pod_changed, self._pod_gone)
 
     def families(self) -> Iterator[Any]:
@@ -89,6 +89,12 @@ class JobController(Controller):
     def _count_external(self, job: Job) -> None:
         if _is_external(job):
             self._metrics.record_external(job)
+
+    def _backoff(self, job: Job) -> Backoff:
+        return self._backoffs.get(job.metadata.uid or "", Backoff())
+
+    def _forget(self, job: Job) -> None:
+        self._backoffs.pop(job.metadata.uid or "", None)
 
     def _pod_seen(self, pod: Pod) -> None:
         self._metrics.record_pod(None, pod)
@@ -115,7 +121,7 @@ class JobController(Controller):
         settled = self._children.settled(key)
         pods = await self._children.claim(job)
         if job_status.is_finished(job):
-            self._backoffs.pop(key, None)
+            self._forget(job)
             await self._release_all(pod for pod in pods if tracked(pod))
             return AwaitChange()
         began, run = clock.monotonic(), _Run(metrics.RECONCILING, None)
@@ -133,7 +139,6 @@ class JobController(Controller):
 
     async def _release_ownerless(self, key: Key) -> AwaitChange:
         """Pods whose job is gone, or that never had one, are counted nowhere: let them go."""
-        self._backoffs.pop(key, None)
         for pod in self._pods.by_index(BY_JOB, f"{key.namespace}/{key.name}"):
             if key.name or not any(
                 selector.matches(pod.metadata.labels)
@@ -157,9 +162,8 @@ class JobController(Controller):
 
     async def _sync(self, job: Job, pods: list[Pod], settled: bool, now: datetime) -> _Run:
         """Run the job. ``settled``: the view shows all our own writes."""
-        key = key_of(job)
         accounted = accounting.account(job, pods)
-        backoff = job_rules.after(self._backoffs.get(key, Backoff()), accounted)
+        backoff = job_rules.after(self._backoff(job), accounted)
         active = [pod for pod in pods if is_active(pod)]
         verdict = job_status.target(job) or job_rules.failure(job, pods, accounted, now)
         verdict = verdict or job_rules.early_success(job, accounted)
@@ -189,7 +193,7 @@ class JobController(Controller):
             self._metrics.record_progress(job, status)
             self._tell(job, status)
         self._record_policy(job, accounted)
-        self._backoffs[key] = backoff
+        self._backoffs[job.metadata.uid or ""] = backoff
         await self._release_all(accounted.release)
         waits = (step.wait, job_rules.seconds_to_deadline(job, now) if verdict is None else None)
         wait = min((each for each in waits if each is not None), default=None)
@@ -197,7 +201,7 @@ class JobController(Controller):
 
     def _record_policy(self, job: Job, accounted: Account) -> None:
         """Count what the pod failure policy decided in this run; a pod may show for several runs."""
-        noted = self._backoffs.get(key_of(job), Backoff()).noted
+        noted = self._backoff(job).noted
         ignored = [pod for pod in accounted.ignored if pod.metadata.uid not in noted]
         counted = [pod for pod in accounted.new_failures if pod.metadata.uid in accounted.uncounted.failed]
         self._metrics.record_policy(job, [*ignored, *counted])

@@ -373,6 +373,16 @@ async def test_pods_of_a_job_that_another_replaced_are_let_go(cluster: ControlPl
     assert list(finalizers.values()) == [(FINALIZER,)]
 
 
+@pytest.mark.usefixtures("manager")
+async def test_job_that_replaced_another_does_not_back_off_for_its_failures(cluster: ControlPlane) -> None:
+    await start(cluster, generated())
+    for wait in (11, 1):
+        await end(cluster, *await pods(cluster), code=1, wait=wait)
+    await cluster.client.delete(Job, "sum", "default", propagation="Background")
+    await start(cluster, generated())
+    assert len(await pods(cluster)) == 1
+
+
 def generated() -> Job:
     """Return a job whose selector the API server makes, so that it matches no other job's pods."""
     wanted = job()
