@@ -107,3 +107,36 @@ def test_first_matching_rule_of_failure_policy_decides(
 
 def test_failure_counts_without_a_policy() -> None:
     assert match(None, POD) == Match("Count", "")
+
+
+@pytest.mark.parametrize(
+    ("wanted", "conditions", "matched"),
+    [
+        ((("Ready", "False"),), (("Ready", "False"),), "Ready"),
+        ((("Ready", "Unknown"),), (("Ready", "Unknown"),), "Ready"),
+        ((("Ready", "True"),), (("Ready", "Unknown"),), None),
+        (
+            (("Ready", "False"), ("DisruptionTarget", "True")),
+            (("DisruptionTarget", "True"),),
+            "DisruptionTarget",
+        ),
+        ((("Ready", "False"), ("DisruptionTarget", "True")), (("DisruptionTarget", "False"),), None),
+        ((("Ready", "False"),), (), None),
+    ],
+)
+def test_rule_matches_any_condition_with_the_wanted_status(
+    wanted: tuple[tuple[str, str], ...], conditions: tuple[tuple[str, str], ...], matched: str | None
+) -> None:
+    patterns = tuple(
+        PodFailurePolicyOnPodConditionsPattern(type=kind, status=status) for kind, status in wanted
+    )
+    policy = PodFailurePolicy(rules=(PodFailurePolicyRule(action="FailJob", on_pod_conditions=patterns),))
+    pod = Pod(
+        metadata=POD.metadata,
+        status=PodStatus(
+            phase="Failed",
+            conditions=tuple(PodCondition(type=kind, status=status) for kind, status in conditions),
+        ),
+    )
+    message = f"Pod default/mypod has condition {matched} matching FailJob rule at index 0"
+    assert match(policy, pod) == (Match("FailJob", message) if matched else Match())
