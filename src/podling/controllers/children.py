@@ -28,7 +28,7 @@ from podling.controllers.owner_references import (
     is_kind_of,
     without_owners,
 )
-from podling.machinery.errors import ApiError, is_not_found
+from podling.machinery.errors import ApiError, conflict, is_not_found
 from podling.machinery.scheme import resource_of
 from podling.machinery.selectors import LabelSelector, readable_selector
 
@@ -149,7 +149,13 @@ class Children(Generic[O, C]):
         return self._children.count_index(BY_CONTROLLER, f"/{namespace}") > 0
 
     async def claim(self, owner: O) -> list[C]:
-        """Return the owner's children, after adopting those that match and releasing those that do not."""
+        """Return the owner's children, after adopting those that match and releasing those that do not.
+
+        Raises:
+            ApiError: a conflict, if there are children to adopt but the owner is being deleted, or was
+                replaced, and the informer does not show it yet: orphans that it leaves behind are not
+                missing children.
+        """
         selector, mine = self._selector(owner), []
         for child in self.owned(owner):
             if selector is not None and self._fits(owner, selector, child):
@@ -158,12 +164,14 @@ class Children(Generic[O, C]):
                 await self._release(owner, child)
         if not self._adopts or owner.metadata.deletion_timestamp is not None or selector is None:
             return mine
-        allowed: bool | None = None
+        checked = False
         for child in self._children.by_index(BY_CONTROLLER, f"/{owner.metadata.namespace or ''}"):
             if child.metadata.deletion_timestamp or not self._fits(owner, selector, child):
                 continue
-            allowed = await self._may_adopt(owner) if allowed is None else allowed
-            if allowed and (adopted := await self._adopt(owner, child)) is not None:
+            if not checked:
+                await self._check_owner(owner)
+                checked = True
+            if (adopted := await self._adopt(owner, child)) is not None:
                 mine.append(adopted)
         return mine
 
@@ -171,17 +179,19 @@ class Children(Generic[O, C]):
         accepted = self._accepts is None or self._accepts(owner, child)
         return accepted and selector.matches(child.metadata.labels)
 
-    async def _may_adopt(self, owner: O) -> bool:
-        """Read the owner from the server: one that is being deleted or was replaced adopts nothing."""
+    async def _check_owner(self, owner: O) -> None:
+        """Read the owner from the server: one that is being deleted or was replaced may not adopt."""
+        name, resource = owner.metadata.name or "", self._resource
         try:
-            live: Any = await self._client.get(
-                self._owners.kind, owner.metadata.name or "", owner.metadata.namespace
-            )
+            live: Any = await self._client.get(self._owners.kind, name, owner.metadata.namespace)
         except ApiError as error:
-            if is_not_found(error):
-                return False
-            raise
-        return live.metadata.uid == owner.metadata.uid and live.metadata.deletion_timestamp is None
+            if not is_not_found(error):
+                raise
+            live = None
+        if live is None or live.metadata.uid != owner.metadata.uid:
+            raise conflict(resource.plural, resource.group, name, f"{owner.metadata.uid} is gone")
+        if live.metadata.deletion_timestamp is not None:
+            raise conflict(resource.plural, resource.group, name, "it is being deleted")
 
     async def _adopt(self, owner: O, child: C) -> C | None:
         references = [

@@ -16,6 +16,7 @@ from podling.client.base import Key, key_of
 from podling.client.informer_factory import InformerFactory
 from podling.client.workqueue import WorkQueue
 from podling.controllers.children import Children, child_selector
+from podling.machinery.errors import ApiError, is_conflict
 from podling.supervisor import Supervisor
 from podling.testing import ControlPlane
 from tests.support.workloads import stateful_set
@@ -86,12 +87,19 @@ async def test_children_that_stopped_matching_are_released_without_the_finalizer
     assert (released.finalizers, released.owner_references) == ((), ())
 
 
-async def test_owner_that_was_replaced_adopts_nothing(cluster: ControlPlane, family: Family) -> None:
+async def test_owner_that_is_gone_or_was_replaced_stops_before_it_adopts(
+    cluster: ControlPlane, family: Family
+) -> None:
     owner = await cluster.client.create(stateful_set())
     await add_pod(cluster, "db-0")
     await cluster.advance(seconds=1)
     earlier = structs.replace(owner, metadata=structs.replace(owner.metadata, uid="earlier"))
-    assert await names(family, earlier) == []
+    with pytest.raises(ApiError, match="earlier is gone"):
+        await names(family, earlier)
+    await cluster.client.delete(StatefulSet, "db", "default")
+    with pytest.raises(ApiError, match=f"{owner.metadata.uid} is gone"):
+        await names(family, owner)
+    assert (await cluster.client.get(Pod, "db-0", "default")).metadata.owner_references == ()
 
 
 async def test_owner_that_is_being_deleted_keeps_its_children_and_adopts_none(
@@ -110,17 +118,19 @@ async def test_owner_that_is_being_deleted_keeps_its_children_and_adopts_none(
     assert (await cluster.client.get(Pod, "db-1", "default")).metadata.owner_references == ()
 
 
-async def test_owner_that_is_being_deleted_on_the_server_adopts_nothing(
+async def test_owner_that_is_being_deleted_on_the_server_stops_before_it_adopts(
     cluster: ControlPlane, family: Family
 ) -> None:
-    """The informer does not show it yet."""
+    """The informer does not show it yet (TestDoNotAdoptOrCreateIfBeingDeletedRace)."""
     owner = await cluster.client.create(stateful_set())
     await add_pod(cluster, "db-0")
     await cluster.advance(seconds=1)
     held = {"metadata": {"finalizers": ["example.com/hold"]}}
     await cluster.client.patch(StatefulSet, "db", held, "default")
     await cluster.client.delete(StatefulSet, "db", "default")
-    assert await names(family, owner) == []
+    with pytest.raises(ApiError, match="it is being deleted") as caught:
+        await names(family, owner)
+    assert is_conflict(caught.value)
     assert (await cluster.client.get(Pod, "db-0", "default")).metadata.owner_references == ()
 
 

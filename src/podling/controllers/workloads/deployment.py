@@ -117,7 +117,8 @@ class DeploymentController(Controller):
         deployment, new, old = await self._revise(deployment, sets)
         changes = rules.scale_to(rules.active(old), 0)
         if changes or rules.old_pods_run(new, old, self._pods_of(deployment, _all(new, old))):
-            return await self._conclude(deployment, changes, new, old)
+            everyone = await self._scale(deployment, changes, _all(new, old))
+            return await self._report(deployment, new, everyone)
         if new is None:
             deployment, new = await self._create_new(deployment, old)
             if new is None:
@@ -131,6 +132,12 @@ class DeploymentController(Controller):
         everyone = await self._scale(deployment, changes, _all(new, old))
         if not changes and progress.is_complete(deployment, deployment.status):
             await self._forget_history(deployment, old)
+        return await self._report(deployment, new, everyone)
+
+    async def _report(
+        self, deployment: Deployment, new: ReplicaSet | None, everyone: list[ReplicaSet]
+    ) -> RequeueAfter | AwaitChange:
+        """Write the status, and come back when the deadline of the roll-out has passed."""
         now = clock.now()
         status = progress.rollout_status(deployment, self._as_now(new, everyone), everyone, now)
         await self._write(deployment, status)

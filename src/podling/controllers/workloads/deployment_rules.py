@@ -83,9 +83,8 @@ def _fence_posts(deployment: Deployment) -> tuple[int, int]:
     """Surge rounded up and unavailability rounded down; if both are 0 one pod may be missing, so that
     there is a way forward."""
     rolling, replicas = deployment.spec.strategy.rolling_update, wanted(deployment)
-    surge = rolling.max_surge if rolling and rolling.max_surge is not None else "25%"
-    missing = rolling.max_unavailable if rolling and rolling.max_unavailable is not None else "25%"
-    most, least = scaled(surge, replicas, round_up=True), scaled(missing, replicas, round_up=False)
+    most = scaled((rolling and rolling.max_surge) or 0, replicas, round_up=True)
+    least = scaled((rolling and rolling.max_unavailable) or 0, replicas, round_up=False)
     return most, (1 if most == 0 and least == 0 else least)
 
 

@@ -24,7 +24,7 @@ from podling.client.base import Key, key_of
 from podling.client.runner import AwaitChange, RequeueAfter
 from podling.controllers.base import Controller, ControllerContext
 from podling.controllers.children import Children, child_selector
-from podling.controllers.owner_references import controller_of
+from podling.controllers.owner_references import controller_of, is_controlled_by
 from podling.controllers.pod_state import is_active, is_terminating, plain_removal_order
 from podling.controllers.refusals import is_namespace_terminating
 from podling.controllers.status_writes import write_status
@@ -44,6 +44,7 @@ from podling.controllers.workloads.job_pods import release, template_pod
 from podling.controllers.workloads.job_rules import Backoff, Step
 from podling.controllers.workloads.pod_control import PodControl, slow_start, together
 from podling.machinery.conditions import find
+from podling.machinery.errors import unless_gone
 
 BY_JOB = "job"
 TOO_MANY_SUCCEEDED = "Too many succeeded pods running after completion count reached"
@@ -73,13 +74,13 @@ class JobController(Controller):
         self._pods.add_indexer(BY_JOB, index_by_job)
         self._recorder = context.recorder("job-controller")
         self._control = PodControl(context.client, self._recorder)
-        self._backoffs: dict[Key, Backoff] = {}
+        self._backoffs: dict[str, Backoff] = {}  # by the UID of the job
         self._metrics = JobMetrics()
         self._jobs.add_handler(self.enqueue, self.enqueue_new, self.enqueue)
         self._children = Children(
             context.client, self._jobs, self._pods, self.queue, child_selector, finalizer=FINALIZER
         )
-        self._jobs.add_handler(self._count_external)
+        self._jobs.add_handler(self._count_external, on_delete=self._forget)
         self._pods.add_handler(self._pod_seen, self._pod_changed, self._pod_gone)
 
     def families(self) -> Iterator[Any]:
@@ -88,6 +89,12 @@ class JobController(Controller):
     def _count_external(self, job: Job) -> None:
         if _is_external(job):
             self._metrics.record_external(job)
+
+    def _backoff(self, job: Job) -> Backoff:
+        return self._backoffs.get(job.metadata.uid or "", Backoff())
+
+    def _forget(self, job: Job) -> None:
+        self._backoffs.pop(job.metadata.uid or "", None)
 
     def _pod_seen(self, pod: Pod) -> None:
         self._metrics.record_pod(None, pod)
@@ -108,12 +115,13 @@ class JobController(Controller):
         job = self._jobs.get(key) if key.name else None
         if job is None:
             return await self._release_ownerless(key)
+        await self._release_predecessors(key, job)
         if _is_external(job):
             return AwaitChange()
         settled = self._children.settled(key)
         pods = await self._children.claim(job)
         if job_status.is_finished(job):
-            self._backoffs.pop(key, None)
+            self._forget(job)
             await self._release_all(pod for pod in pods if tracked(pod))
             return AwaitChange()
         began, run = clock.monotonic(), _Run(metrics.RECONCILING, None)
@@ -131,7 +139,6 @@ class JobController(Controller):
 
     async def _release_ownerless(self, key: Key) -> AwaitChange:
         """Pods whose job is gone, or that never had one, are counted nowhere: let them go."""
-        self._backoffs.pop(key, None)
         for pod in self._pods.by_index(BY_JOB, f"{key.namespace}/{key.name}"):
             if key.name or not any(
                 selector.matches(pod.metadata.labels)
@@ -141,26 +148,39 @@ class JobController(Controller):
                 await release(self.client, pod)
         return AwaitChange()
 
+    async def _release_predecessors(self, key: Key, job: Job) -> None:
+        """Let go of the pods of an earlier job of this name, which has made way before this key was handled.
+
+        The server decides which job is there: the view of jobs may be older than that of pods.
+        """
+        pods = self._pods.by_index(BY_JOB, f"{key.namespace}/{key.name}")
+        others = [pod for pod in pods if not is_controlled_by(pod, job)]
+        if others:
+            with unless_gone():
+                job = await self.client.get(Job, key.name, key.namespace)
+            await self._release_all(pod for pod in others if not is_controlled_by(pod, job))
+
     async def _sync(self, job: Job, pods: list[Pod], settled: bool, now: datetime) -> _Run:
         """Run the job. ``settled``: the view shows all our own writes."""
-        key = key_of(job)
         accounted = accounting.account(job, pods)
-        backoff = job_rules.after(self._backoffs.get(key, Backoff()), accounted)
+        backoff = job_rules.after(self._backoff(job), accounted)
         active = [pod for pod in pods if is_active(pod)]
         verdict = job_status.target(job) or job_rules.failure(job, pods, accounted, now)
         verdict = verdict or job_rules.early_success(job, accounted)
-        step, failure, managed = Step(), None, False
+        step, failure, action = Step(), None, metrics.RECONCILING
         if verdict is not None:
-            step = Step(delete=tuple(active))
-            failure = await self._delete(job, step.delete, counted=True)
+            deleted, failure = await self._delete(job, active, counted=True)
+            step = Step(delete=deleted)
             if failure is not None or not settled:
                 verdict = None  # a pod may be left, or is not seen yet
         else:
-            verdict = job_rules.completion(job, accounted, len(active))
-            managed = verdict is None and settled and job.metadata.deletion_timestamp is None
-            if managed:
+            if settled and job.metadata.deletion_timestamp is None:
                 step = self._plan(job, pods, active, accounted, backoff, now)
+                action = _action(job, step)
                 step, failure = await self._carry_out(job, pods, accounted, step)
+                pods = _without(pods, step.delete)
+            verdict = job_rules.completion(job, accounted, len(active) + step.create - len(step.delete))
+        managed = verdict is None and action != metrics.RECONCILING
         if verdict is not None:
             accounted = accounting.account(job, pods, verdict.succeeded)
         status = job_status.status_of(job, pods, accounted, step, now, managed=managed)
@@ -173,15 +193,15 @@ class JobController(Controller):
             self._metrics.record_progress(job, status)
             self._tell(job, status)
         self._record_policy(job, accounted)
-        self._backoffs[key] = backoff
+        self._backoffs[job.metadata.uid or ""] = backoff
         await self._release_all(accounted.release)
         waits = (step.wait, job_rules.seconds_to_deadline(job, now) if verdict is None else None)
         wait = min((each for each in waits if each is not None), default=None)
-        return _Run(_action(step) if managed else metrics.RECONCILING, wait, failure)
+        return _Run(action, wait, failure)
 
     def _record_policy(self, job: Job, accounted: Account) -> None:
         """Count what the pod failure policy decided in this run; a pod may show for several runs."""
-        noted = self._backoffs.get(key_of(job), Backoff()).noted
+        noted = self._backoff(job).noted
         ignored = [pod for pod in accounted.ignored if pod.metadata.uid not in noted]
         counted = [pod for pod in accounted.new_failures if pod.metadata.uid in accounted.uncounted.failed]
         self._metrics.record_policy(job, [*ignored, *counted])
@@ -215,7 +235,8 @@ class JobController(Controller):
     ) -> tuple[Step, Exception | None]:
         """Create or delete; returns what of ``step`` was done, and what went wrong."""
         if step.delete:
-            return step, await self._delete(job, step.delete, counted=False)
+            deleted, failure = await self._delete(job, step.delete, counted=False)
+            return replace(step, delete=deleted), failure
         created, last = [], delayed_pods(job, pods, set()) if step.indexes else {}
 
         async def create(number: int) -> None:
@@ -231,16 +252,24 @@ class JobController(Controller):
         self._metrics.record_creations(job, accounted, terminating, len(created), failed)
         return replace(step, create=len(created)), failure
 
-    async def _delete(self, job: Job, pods: Iterable[Pod], *, counted: bool) -> Exception | None:
-        """Delete pods. Unless their end is to be counted as a failure, they are let go of first."""
+    async def _delete(
+        self, job: Job, pods: Iterable[Pod], *, counted: bool
+    ) -> tuple[tuple[Pod, ...], Exception | None]:
+        """Delete pods; returns those that are deleted, and what went wrong.
+
+        Unless their end is to be counted as a failure, they are let go of first.
+        """
+        deleted: list[Pod] = []
 
         async def delete(pod: Pod) -> None:
             if not counted:
                 await release(self.client, pod)
             if await self._control.delete(pod, job):
                 self._children.deleted(key_of(job), pod)
+            deleted.append(pod)
 
-        return await together([delete(pod) for pod in pods])
+        failure = await together([delete(pod) for pod in pods])
+        return tuple(deleted), failure
 
     async def _release_all(self, pods: Iterable[Pod]) -> None:
         failure = await together([release(self.client, pod) for pod in pods])
@@ -274,8 +303,13 @@ class _Run(Struct, frozen=True):
     failure: Exception | None = None
 
 
-def _action(step: Step) -> str:
-    if step.delete:
+def _without(pods: list[Pod], others: Iterable[Pod]) -> list[Pod]:
+    uids = {pod.metadata.uid for pod in others}
+    return [pod for pod in pods if pod.metadata.uid not in uids]
+
+
+def _action(job: Job, step: Step) -> str:
+    if step.delete or job.spec.suspend:
         return metrics.DELETED
     return metrics.CREATED if step.create or step.wait is not None else metrics.TRACKING
 

@@ -137,14 +137,11 @@ def fail_message(job: Job, pods: Iterable[Pod]) -> str:
 
 
 def finished_at(pod: Pod) -> datetime:
-    """Return the time when the pod ended, as far as known."""
-    ends = [
-        status.state.terminated.finished_at
-        for status in pod.status.container_statuses
-        if status.state.terminated is not None
-    ]
-    known = [end for end in ends if end is not None]
-    if known and len(known) == len(pod.status.container_statuses):
+    """Return the time when the pod ended, as far as known. Sidecars, which are init containers, end last."""
+    statuses = (*pod.status.container_statuses, *pod.status.init_container_statuses)
+    ends = [status.state.terminated for status in statuses if status.state.terminated is not None]
+    known = [end.finished_at for end in ends if end.finished_at is not None]
+    if known and len(ends) == len(statuses):
         return max(known)
     ready = condition(pod, "Ready")
     if ready is not None and ready.status == "False" and ready.last_transition_time is not None:

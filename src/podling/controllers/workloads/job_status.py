@@ -47,7 +47,9 @@ def status_of(
     left_to_end = [pod for pod in step.delete if pod.spec.node_name]
     started = job.status.start_time
     resumed = managed and is_true(job.status.conditions, SUSPENDED)
-    if not job.spec.suspend and (started is None or resumed):
+    if job.spec.suspend:
+        started = None if managed else started
+    elif started is None or resumed:
         started = clock.seconds_precision(now)
     return structs.replace(
         job.status,

@@ -7,7 +7,15 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from msgspec import structs
 
-from podling.api.batch_v1 import CronJob, CronJobSpec, CronJobStatus, Job, JobStatus, JobTemplateSpec
+from podling.api.batch_v1 import (
+    CronJob,
+    CronJobSpec,
+    CronJobStatus,
+    Job,
+    JobCondition,
+    JobStatus,
+    JobTemplateSpec,
+)
 from podling.api.meta_v1 import ObjectMeta
 from podling.controllers.workloads.cronjob_rules import (
     MISSED_MAX,
@@ -18,6 +26,7 @@ from podling.controllers.workloads.cronjob_rules import (
     is_too_late,
     job_for,
     next_run,
+    surplus,
 )
 from podling.machinery.cron import ScheduleError, parse
 from podling.sim.loop import EPOCH
@@ -110,6 +119,10 @@ NEXT: list[tuple[CronJob, datetime, timedelta]] = [
     (held("30 10,11,12 * * 1-5", last=after_top(minutes=30)), after_top(hours=30.5), timedelta(hours=66)),
     (held("0 12 * * 4", last=after_top(hours=2)), after_top(days=19, hours=1.5), timedelta(hours=48.5)),
     (held("0 12 * * 5"), after_top(hours=6), timedelta(hours=20)),
+    # cases of TestControllerV2UpdateCronJob
+    (held("*/1 * * * *", last=after_top(minutes=-1)), after_top(seconds=-1), timedelta(seconds=1)),
+    (held("@every 3m", last=after_top(minutes=-1)), after_top(seconds=-1), timedelta(seconds=121)),
+    (held("@every 1m", last=after_top(minutes=-1)), after_top(seconds=-1), timedelta(seconds=1)),
 ]
 
 
@@ -136,6 +149,46 @@ def job(name: str, started: datetime | None) -> Job:
 )
 def test_jobs_that_never_started_are_the_youngest(jobs: list[Job], names: list[str]) -> None:
     assert [each.metadata.name for each in by_start(jobs)] == names
+
+
+def ended(name: str, hours: int, type_: str, status: str = "True") -> Job:
+    condition = JobCondition(type=type_, status=status)
+    return Job(
+        metadata=ObjectMeta(name=name),
+        status=JobStatus(start_time=after_top(hours=hours), conditions=(condition,)),
+    )
+
+
+# the limits of successful and failed jobs, and those that go
+# (the first two are cases of TestControllerV2CleanupFinishedJobs)
+HISTORIES: list[tuple[int | None, int | None, str]] = [
+    (1, None, "ac"),
+    (3, None, ""),
+    (0, None, "ace"),
+    (None, 1, "b"),
+    (2, 0, "abd"),
+    (None, None, ""),
+]
+
+
+@pytest.mark.parametrize(("successful", "failed", "gone"), HISTORIES)
+def test_jobs_beyond_each_history_go_oldest_first(
+    successful: int | None, failed: int | None, gone: str
+) -> None:
+    cron_job = held("0 * * * *")
+    limits = {"successful_jobs_history_limit": successful, "failed_jobs_history_limit": failed}
+    cron_job = structs.replace(cron_job, spec=structs.replace(cron_job.spec, **limits))
+    jobs = [
+        ended("e", 5, "Complete"),
+        ended("d", 4, "Failed"),
+        ended("c", 3, "Complete"),
+        ended("b", 2, "Failed"),
+        ended("a", 1, "Complete"),
+        ended("s", 0, "Suspended"),
+        ended("n", 0, "Complete", "False"),
+        job("r", None),
+    ]
+    assert "".join(sorted(each.metadata.name or "" for each in surplus(cron_job, jobs))) == gone
 
 
 # Cases of TestControllerV2SyncCronJob: the schedule, the deadline, the last run, the creation and the present

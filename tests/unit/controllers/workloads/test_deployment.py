@@ -204,6 +204,24 @@ async def test_recreating_waits_until_the_last_old_pod_is_gone(cluster: ControlP
     assert await images(cluster) == ["web:2"] * 2
 
 
+async def test_history_stays_while_recreating_waits_for_its_pods(cluster: ControlPlane) -> None:
+    recreating = DeploymentStrategy(type="Recreate")
+    await cluster.client.create(deployment(1, strategy=recreating, revision_history_limit=0))
+    await cluster.advance(seconds=1)
+    await make_ready(cluster.client)
+    (held,) = (await cluster.client.list(Pod, "default")).items
+    name = held.metadata.name or ""
+    await cluster.client.patch(Pod, name, {"metadata": {"finalizers": ["example.com/hold"]}}, "default")
+    await cluster.client.patch(Deployment, "web", {"spec": {"replicas": 0}}, "default")
+    await use(cluster, "web:2")
+    await cluster.client.patch(Deployment, "web", {"spec": {"replicas": 1}}, "default")
+    await cluster.advance(minutes=1)
+    assert await images(cluster) == ["web:1"]
+    await cluster.client.patch(Pod, name, {"metadata": {"finalizers": None}}, "default")
+    await cluster.advance(seconds=1)
+    assert await images(cluster) == ["web:2"]
+
+
 async def test_scaling_makes_no_new_revision(cluster: ControlPlane) -> None:
     await cluster.client.create(deployment(2))
     await cluster.advance(seconds=1)

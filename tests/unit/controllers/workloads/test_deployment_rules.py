@@ -41,7 +41,7 @@ from podling.controllers.workloads.deployment_rules import (
 from podling.sim.loop import EPOCH
 
 
-def deployment(replicas: int, surge: int | str, missing: int | str, type_: str) -> Deployment:
+def deployment(replicas: int, surge: int | str | None, missing: int | str | None, type_: str) -> Deployment:
     rolling = RollingUpdateDeployment(max_surge=surge, max_unavailable=missing)
     return Deployment(
         spec=DeploymentSpec(
@@ -70,10 +70,13 @@ def deployment(replicas: int, surge: int | str, missing: int | str, type_: str) 
         (10, 1, "100%", "RollingUpdate", (1, 10)),
         (5, 1, "100%", "RollingUpdate", (1, 5)),
         (10, 1, "60%", "RollingUpdate", (1, 6)),
+        (10, None, "39%", "RollingUpdate", (0, 3)),
+        (10, "39%", None, "RollingUpdate", (4, 0)),
+        (10, None, None, "RollingUpdate", (0, 1)),
     ],
 )
 def test_surge_rounds_up_and_unavailability_down(
-    replicas: int, surge: int | str, missing: int | str, type_: str, expected: tuple[int, int]
+    replicas: int, surge: int | str | None, missing: int | str | None, type_: str, expected: tuple[int, int]
 ) -> None:
     held = deployment(replicas, surge, missing, type_)
     assert (max_surge(held), max_unavailable(held)) == expected

@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from podling import clock
 from podling.api.batch_v1 import (
@@ -123,8 +124,6 @@ async def test_pods_run_side_by_side_until_enough_succeeded(cluster: ControlPlan
 
 @pytest.mark.usefixtures("manager")
 async def test_without_a_number_the_first_success_ends_the_work_queue(cluster: ControlPlane) -> None:
-    from msgspec import structs
-
     wanted = job(parallelism=3)
     await start(cluster, structs.replace(wanted, spec=structs.replace(wanted.spec, completions=None)))
     first, *others = await pods(cluster)
@@ -184,19 +183,21 @@ async def test_deleted_pod_counts_as_failed_and_is_replaced(cluster: ControlPlan
 @pytest.mark.usefixtures("manager")
 async def test_a_suspended_job_gives_its_pods_up_and_starts_anew(cluster: ControlPlane) -> None:
     await start(cluster, job(parallelism=2, completions=2))
+    begun = (await current(cluster)).status.start_time
     await cluster.client.patch(Job, "sum", {"spec": {"suspend": True}}, "default")
     await cluster.advance(minutes=5)
     held = await current(cluster)
     assert await pods(cluster) == []
     assert conditions(held) == [("Suspended", "JobSuspended")]
+    assert held.status.start_time is None
     assert held.status.failed == 0, "pods given up do not count as failed"
     await cluster.client.patch(Job, "sum", {"spec": {"suspend": False}}, "default")
     await cluster.advance(seconds=1)
     assert len(await pods(cluster)) == 2
     resumed = await current(cluster)
+    assert begun is not None
     assert resumed.status.start_time is not None
-    assert held.status.start_time is not None
-    assert resumed.status.start_time - held.status.start_time > timedelta(minutes=5)
+    assert resumed.status.start_time - begun > timedelta(minutes=5)
     lines = [line for line in await told(cluster.client) if "uspended" in line or "esumed" in line]
     assert lines == ["Normal Suspended sum: Job suspended", "Normal Resumed sum: Job resumed"]
 
@@ -359,6 +360,36 @@ async def test_pods_of_a_job_that_is_gone_are_let_go(cluster: ControlPlane) -> N
     await cluster.advance(seconds=1)
     (left,) = await pods(cluster)
     assert left.metadata.finalizers == ()
+
+
+@pytest.mark.usefixtures("manager")
+async def test_pods_of_a_job_that_another_replaced_are_let_go(cluster: ControlPlane) -> None:
+    await start(cluster, generated())
+    (old,) = await pods(cluster)
+    await cluster.client.delete(Job, "sum", "default", propagation="Background")
+    await start(cluster, generated())
+    finalizers = {each.metadata.name: each.metadata.finalizers for each in await pods(cluster)}
+    assert finalizers.pop(old.metadata.name) == ()
+    assert list(finalizers.values()) == [(FINALIZER,)]
+
+
+@pytest.mark.usefixtures("manager")
+async def test_job_that_replaced_another_does_not_back_off_for_its_failures(cluster: ControlPlane) -> None:
+    await start(cluster, generated())
+    for wait in (11, 1):
+        await end(cluster, *await pods(cluster), code=1, wait=wait)
+    await cluster.client.delete(Job, "sum", "default", propagation="Background")
+    await start(cluster, generated())
+    assert len(await pods(cluster)) == 1
+
+
+def generated() -> Job:
+    """Return a job whose selector the API server makes, so that it matches no other job's pods."""
+    wanted = job()
+    template = structs.replace(wanted.spec.template, metadata=ObjectMeta())
+    return structs.replace(
+        wanted, spec=structs.replace(wanted.spec, manual_selector=None, selector=None, template=template)
+    )
 
 
 async def test_nothing_is_counted_twice_when_the_controller_restarts_at_any_time(

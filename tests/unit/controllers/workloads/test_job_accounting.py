@@ -243,3 +243,61 @@ def test_one_step_names_a_bounded_number_of_pods() -> None:
     assert len(found.uncounted.succeeded) == UNCOUNTED_MAX - 1
     assert (found.uncounted.failed, found.failed) == (("b",), 1)
     assert found.all_succeeded == UNCOUNTED_MAX
+
+
+# the indexes in the status, new pods as phase and index, the completions, and the indexes that succeeded
+# (cases of TestCalculateSucceededIndexes)
+SUCCEEDED: list[tuple[str, str, int, str]] = [
+    ("", "S1", 2, "1"),
+    ("", "F2 S5 S5 F10 S10", 11, "5,10"),
+    ("", "R0 P1 S2 S3 S5 S6 S7", 8, "2,3,5-7"),
+    ("", "S0 F1 S2 S3 S4 S5 S S-2", 6, "0,2-5"),
+    ("", "S0 S1 S2 F3 S4 S5 S S-2", 5, "0-2,4"),
+    ("0-5,8-10", "", 8, "0-5"),
+    ("0-5,8-10", "", 10, "0-5,8,9"),
+    ("0,4,5,10-12", "S2 S7 S8", 13, "0,2,4,5,7,8,10-12"),
+    ("3,4,6", "S2 S7 S8", 9, "2-4,6-8"),
+    ("2,7,8", "S3 S4 S6", 9, "2-4,6-8"),
+    ("2-7", "S0 S3 S5 S9", 10, "0,2-7,9"),
+    ("0,1-foo,bar", "S3", 4, "0,3"),
+]
+PHASES = {"S": "Succeeded", "F": "Failed", "R": "Running", "P": "Pending"}
+
+
+@pytest.mark.parametrize(("before", "words", "completions", "found"), SUCCEEDED)
+def test_indexes_that_succeed_join_those_in_the_status(
+    before: str, words: str, completions: int, found: str
+) -> None:
+    wanted = job(completion_mode="Indexed", completions=completions)
+    pods = [
+        job_pod(str(number), PHASES[word[0]], index=int(word[1:]) if word[1:] else None)
+        for number, word in enumerate(words.split())
+    ]
+    assert str(account(with_status(wanted, completed_indexes=before), pods).completed_indexes) == found
+
+
+# the limit for each index, the failed indexes in the status, new failed pods as index and earlier failures,
+# and the indexes that failed (cases of TestCalculateFailedIndexes)
+FAILED: list[tuple[int, str | None, list[tuple[int, str]], str]] = [
+    (1, None, [(0, "0"), (1, "1")], "1"),
+    (0, None, [(3, "0")], ""),
+    (0, "0", [(1, "0")], "0,1"),
+    (0, "", [(1, "0")], "1"),
+    (0, "9", [(1, "0")], "1"),
+]
+
+
+@pytest.mark.parametrize(("limit", "before", "failures", "found"), FAILED)
+def test_indexes_that_fail_join_those_in_the_status(
+    limit: int, before: str | None, failures: list[tuple[int, str]], found: str
+) -> None:
+    wanted = with_status(
+        job(completion_mode="Indexed", completions=2, backoff_limit_per_index=limit), failed_indexes=before
+    )
+    pods = [job_pod(f"p{index}", index=index, failures=count) for index, count in failures]
+    assert str(account(wanted, pods).failed_indexes) == found
+
+
+def test_failed_pod_that_was_counted_fails_no_index() -> None:
+    wanted = job(completion_mode="Indexed", completions=2, backoff_limit_per_index=0)
+    assert str(account(wanted, [job_pod("a", index=0, failures="0", tracked=False)]).failed_indexes) == ""

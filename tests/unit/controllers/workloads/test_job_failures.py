@@ -75,6 +75,26 @@ IN_MAIN = "Container main for pod default/mypod failed with exit code 2 matching
                 "Ignore", "Pod default/mypod has condition DisruptionTarget matching Ignore rule at index 0"
             ),
         ),
+        (
+            (on_codes("Ignore", "In", 1, 3), on_codes("FailJob", "In", 7)),
+            Match(
+                "FailJob",
+                "Container init for pod default/mypod failed with exit code 7 "
+                "matching FailJob rule at index 1",
+            ),
+        ),
+        ((on_codes("FailJob", "In", 7, container="main"),), Match()),
+        (
+            (on_codes("Count", "In", 2), on_codes("FailJob", "In", 2)),
+            Match(
+                "Count",
+                "Container main for pod default/mypod failed with exit code 2 matching Count rule at index 0",
+            ),
+        ),
+        (
+            (on_condition("Count", "DisruptionTarget"), on_condition("Ignore", "DisruptionTarget")),
+            Match("Count", "Pod default/mypod has condition DisruptionTarget matching Count rule at index 0"),
+        ),
         ((on_condition("Ignore", "DisruptionTarget", "False"),), Match()),
         ((on_condition("Ignore", "Other"),), Match()),
     ],
@@ -87,3 +107,36 @@ def test_first_matching_rule_of_failure_policy_decides(
 
 def test_failure_counts_without_a_policy() -> None:
     assert match(None, POD) == Match("Count", "")
+
+
+@pytest.mark.parametrize(
+    ("wanted", "conditions", "matched"),
+    [
+        ((("Ready", "False"),), (("Ready", "False"),), "Ready"),
+        ((("Ready", "Unknown"),), (("Ready", "Unknown"),), "Ready"),
+        ((("Ready", "True"),), (("Ready", "Unknown"),), None),
+        (
+            (("Ready", "False"), ("DisruptionTarget", "True")),
+            (("DisruptionTarget", "True"),),
+            "DisruptionTarget",
+        ),
+        ((("Ready", "False"), ("DisruptionTarget", "True")), (("DisruptionTarget", "False"),), None),
+        ((("Ready", "False"),), (), None),
+    ],
+)
+def test_rule_matches_any_condition_with_the_wanted_status(
+    wanted: tuple[tuple[str, str], ...], conditions: tuple[tuple[str, str], ...], matched: str | None
+) -> None:
+    patterns = tuple(
+        PodFailurePolicyOnPodConditionsPattern(type=kind, status=status) for kind, status in wanted
+    )
+    policy = PodFailurePolicy(rules=(PodFailurePolicyRule(action="FailJob", on_pod_conditions=patterns),))
+    pod = Pod(
+        metadata=POD.metadata,
+        status=PodStatus(
+            phase="Failed",
+            conditions=tuple(PodCondition(type=kind, status=status) for kind, status in conditions),
+        ),
+    )
+    message = f"Pod default/mypod has condition {matched} matching FailJob rule at index 0"
+    assert match(policy, pod) == (Match("FailJob", message) if matched else Match())

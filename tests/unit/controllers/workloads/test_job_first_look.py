@@ -5,58 +5,20 @@ Cases of ``TestControllerSyncJob`` in job_controller_test.go, followed until not
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import Any
 
 import pytest
-from msgspec import Struct, structs
+from msgspec import structs
 
+from podling.api.admissionregistration_v1 import (
+    ValidatingAdmissionPolicy,
+    ValidatingAdmissionPolicyBinding,
+)
 from podling.api.batch_v1 import Job, PodFailurePolicy
-from podling.api.core_v1 import Pod
-from podling.client.base import Client
-from podling.controllers.owner_references import controller_reference
-from podling.controllers.workloads.job import JobController
-from podling.controllers.workloads.job_indexes import INDEX
-from podling.controllers.workloads.job_pod_rules import FINALIZER
 from podling.testing import ControlPlane
-from tests.support.control_loops import pod, running
+from tests.support.manifests import obj
 from tests.support.workloads import job
-
-PHASES = {"P": "Pending", "R": "Running", "+": "Running", "S": "Succeeded", "F": "Failed"}
-
-
-class Found(Struct, frozen=True, kw_only=True):
-    """The end: pods made and deleted, and the status. A condition that is false has a ``!`` before it."""
-
-    made: str = ""
-    """The number, or the indexes of an Indexed job."""
-    deleted: int = 0
-    active: int = 0
-    ready: int = 0
-    succeeded: int = 0
-    failed: int = 0
-    terminating: int = 0
-    indexes: str = ""
-    conditions: str = ""
-
-
-async def add_pod(client: Client, owner: Job, name: str, word: str) -> None:
-    """Create a pod of the Job: its phase, ``+`` for a ready one, its index, ``!`` for one that is deleted."""
-    index = word.strip("PRSF+!")
-    wanted = pod(name, labels={"job": "sum"}, node="" if word.startswith("P") else "n1")
-    metadata = structs.replace(
-        wanted.metadata,
-        finalizers=(FINALIZER,),
-        annotations={INDEX: index} if index else {},
-        owner_references=(controller_reference(owner),),
-    )
-    await client.create(structs.replace(wanted, metadata=metadata))
-    ready = {"type": "Ready", "status": "True" if word.startswith("+") else "False"}
-    status = {"status": {"phase": PHASES[word[0]], "conditions": [ready]}}
-    await client.patch(Pod, name, status, "default", subresource="status")
-    if word.endswith("!"):
-        await client.delete(Pod, name, "default")
-
+from tests.unit.controllers.workloads.jobs import Found, result
 
 INDEXED: dict[str, Any] = {"completion_mode": "Indexed"}
 FAILED_ONLY: dict[str, Any] = {"pod_replacement_policy": "Failed"}
@@ -92,7 +54,7 @@ CASES: list[tuple[int, int | None, dict[str, Any], str, Found]] = [
     (2, 5, {}, " ".join("R" * 10), Found(deleted=8, active=2, terminating=8)),
     (3, 4, {}, "R R R S S", Found(deleted=1, active=2, succeeded=2, terminating=1)),
     (2, 5, {}, "R R S S", Found(active=2, succeeded=2)),
-    (2, 5, {"backoff_limit": 0}, "F", Found(failed=1, conditions=GIVEN_UP)),
+    (2, 5, {"backoff_limit": 0}, "F", Found(failed=1, conditions=GIVEN_UP, reason="BackoffLimitExceeded")),
     (2, 5, INDEXED, "", Found(made="0-1", active=2)),
     (2, 5, {**INDEXED, **FAILED_ONLY}, "R1!", Found(made="0", active=1, terminating=1)),
     (2, 5, INDEXED, "R1!", Found(made="0-1", active=2, failed=1, terminating=1)),
@@ -102,14 +64,22 @@ CASES: list[tuple[int, int | None, dict[str, Any], str, Found]] = [
         3,
         {**INDEXED, "backoff_limit": 0},
         "S0 F1 R2",
-        Found(deleted=1, succeeded=1, failed=2, terminating=1, indexes="0", conditions="FailureTarget"),
+        Found(
+            deleted=1,
+            succeeded=1,
+            failed=2,
+            terminating=1,
+            indexes="0",
+            conditions="FailureTarget",
+            reason="BackoffLimitExceeded",
+        ),
     ),
     (
         2,
         3,
         {"backoff_limit": 0},
         "+ + F",
-        Found(deleted=2, failed=3, terminating=2, conditions="FailureTarget"),
+        Found(deleted=2, failed=3, terminating=2, conditions="FailureTarget", reason="BackoffLimitExceeded"),
     ),
     (2, 3, INDEXED, "S0 S1 S1", Found(made="2", active=1, succeeded=2, indexes="0,1")),
     (
@@ -156,45 +126,129 @@ async def test_controller_continues_from_the_pods_it_finds(
     words: str,
     found: Found,
 ) -> None:
-    owner = await cluster.client.create(job(parallelism=parallelism, completions=completions, **more))
-    given = {f"p{number}": word for number, word in enumerate(words.split())}
-    for name, word in given.items():
-        await add_pod(cluster.client, owner, name, word)
-    await cluster.advance(seconds=200)  # no back-off holds anything up
-    async with running(cluster.client, JobController):
-        await cluster.advance(seconds=5)
-    assert await _end(cluster.client, given) == found
+    wanted = job(parallelism=parallelism, completions=completions, **more)
+    assert await result(cluster, wanted, words) == found
 
 
-async def _end(client: Client, given: dict[str, str]) -> Found:
-    status = (await client.get(Job, "sum", "default")).status
-    pods = {each.metadata.name or "": each for each in (await client.list(Pod, "default")).items}
-    made = [each for name, each in pods.items() if name not in given]
-    indexes = sorted(
-        int(each.metadata.annotations[INDEX]) for each in made if INDEX in each.metadata.annotations
-    )
-    living = [name for name, word in given.items() if not word.endswith("!")]
-    gone = [name for name in living if name not in pods or pods[name].metadata.deletion_timestamp is not None]
-    return Found(
-        made=_ranges(indexes) if indexes else str(len(made) or ""),
-        deleted=len(gone),
-        active=status.active or 0,
-        ready=status.ready or 0,
-        succeeded=status.succeeded or 0,
-        failed=status.failed or 0,
-        terminating=status.terminating or 0,
-        indexes=status.completed_indexes,
-        conditions=" ".join("!" * (each.status != "True") + each.type for each in status.conditions),
-    )
+def condition(type_: str, status: str, reason: str = "ConditionAddedManually") -> dict[str, str]:
+    return {"type": type_, "status": status, "reason": reason, "message": "Testing"}
 
 
-def _ranges(numbers: list[int]) -> str:
-    """Return ``[1, 6, 10, 11]`` as ``1,6,10-11``; a number that is there twice comes twice."""
-    assert max(Counter(numbers).values()) == 1
-    texts: list[tuple[int, int]] = []
-    for number in numbers:
-        if texts and texts[-1][1] == number - 1:
-            texts[-1] = (texts[-1][0], number)
-        else:
-            texts.append((number, number))
-    return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in texts)
+# parallelism, completions, the conditions before, the pods that are there, and the end
+CONDITIONS: list[tuple[int, int, dict[str, str], str, Found]] = [
+    (1, 1, condition("FailureTarget", "False"), "+", Found(active=1, ready=1, conditions="!FailureTarget")),
+    (
+        1,
+        1,
+        condition("SuccessCriteriaMet", "False"),
+        "+",
+        Found(active=1, ready=1, conditions="!SuccessCriteriaMet"),
+    ),
+    (
+        2,
+        4,
+        condition("Suspended", "True", "JobSuspended"),
+        "",
+        Found(made="2", active=2, conditions="!Suspended"),
+    ),
+]
+
+
+@pytest.mark.parametrize(("parallelism", "completions", "before", "words", "found"), CONDITIONS)
+async def test_controller_continues_from_the_conditions_it_finds(
+    cluster: ControlPlane,
+    parallelism: int,
+    completions: int,
+    before: dict[str, str],
+    words: str,
+    found: Found,
+) -> None:
+    wanted = job(parallelism=parallelism, completions=completions)
+    assert await result(cluster, wanted, words, {"conditions": [before]}) == found
+
+
+def deleted(**spec: Any) -> Job:
+    """Return a job that stays when it is deleted, until another finalizer goes."""
+    wanted = job(**spec)
+    metadata = structs.replace(wanted.metadata, finalizers=("example.com/hold",))
+    return structs.replace(wanted, metadata=metadata)
+
+
+# more of the spec of a job that is being deleted, the pods that are there, and the end
+DELETIONS: list[tuple[dict[str, Any], str, Found]] = [
+    ({}, "P R S", Found(active=2, succeeded=1)),
+    (
+        {"backoff_limit": 0},
+        "F",
+        Found(failed=1, conditions="FailureTarget Failed", reason="BackoffLimitExceeded"),
+    ),
+    ({"suspend": True}, "R R", Found(active=2)),
+]
+
+
+@pytest.mark.parametrize(("more", "words", "found"), DELETIONS)
+async def test_job_that_is_being_deleted_is_counted_and_runs_nothing(
+    cluster: ControlPlane, more: dict[str, Any], words: str, found: Found
+) -> None:
+    assert await result(cluster, deleted(parallelism=2, completions=5, **more), words) == found
+
+
+# parallelism, completions, more of the spec, the pods that are there, and the end
+SUPERFLUOUS: list[tuple[int, int | None, dict[str, Any], str, Found]] = [
+    (2, 2, {}, "S S R", Found(deleted=1, succeeded=2, terminating=1, conditions="SuccessCriteriaMet")),
+    (
+        2,
+        2,
+        {"suspend": True},
+        "S S R",
+        Found(deleted=1, succeeded=2, terminating=1, conditions="SuccessCriteriaMet"),
+    ),
+    (
+        2,
+        None,
+        {"suspend": True},
+        "S R",
+        Found(deleted=1, succeeded=1, terminating=1, conditions="SuccessCriteriaMet"),
+    ),
+]
+
+
+@pytest.mark.parametrize(("parallelism", "completions", "more", "words", "found"), SUPERFLUOUS)
+async def test_job_succeeds_as_soon_as_its_superfluous_pods_are_deleted(
+    cluster: ControlPlane,
+    parallelism: int,
+    completions: int | None,
+    more: dict[str, Any],
+    words: str,
+    found: Found,
+) -> None:
+    """It is never suspended after its last success."""
+    wanted = job(parallelism=parallelism, completions=completions, **more)
+    assert await result(cluster, wanted, words) == found
+
+
+REFUSAL = """
+metadata: {name: keep}
+spec:
+  matchConstraints:
+    resourceRules: [{apiGroups: [""], apiVersions: [v1], operations: [DELETE], resources: [pods]}]
+  validations: [{expression: "oldObject.metadata.name == 'p1'"}]
+"""
+BINDING = "{metadata: {name: keep}, spec: {policyName: keep, validationActions: [Deny]}}"
+
+# parallelism, completions, more of the spec, and the end for three running pods of which one can be deleted
+REFUSED: list[tuple[int, int, dict[str, Any], Found]] = [
+    (1, 5, {}, Found(deleted=1, active=2, terminating=1)),
+    (1, 5, {"suspend": True}, Found(deleted=1, active=2, terminating=1, conditions="Suspended")),
+    (3, 5, {"active_deadline_seconds": 1}, Found(deleted=1, active=2, failed=1, terminating=1)),
+]
+
+
+@pytest.mark.parametrize(("parallelism", "completions", "more", "found"), REFUSED)
+async def test_pods_that_cannot_be_deleted_stay_active(
+    cluster: ControlPlane, parallelism: int, completions: int, more: dict[str, Any], found: Found
+) -> None:
+    await cluster.client.create(obj(ValidatingAdmissionPolicy, REFUSAL))
+    await cluster.client.create(obj(ValidatingAdmissionPolicyBinding, BINDING))
+    wanted = job(parallelism=parallelism, completions=completions, **more)
+    assert await result(cluster, wanted, "R R R") == found

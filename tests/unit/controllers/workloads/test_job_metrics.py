@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+import pytest
 from msgspec import structs
 
 from podling.api.batch_v1 import Job
 from podling.api.core_v1 import Pod
 from podling.controllers.workloads.job import JobController
+from podling.controllers.workloads.job_metrics import JobMetrics
 from podling.testing import ControlPlane
 from tests.support.control_loops import running
-from tests.support.workloads import job
+from tests.support.workloads import job, job_pod
 
 
 def samples(families: Iterable[Any]) -> dict[str, float]:
@@ -65,3 +67,25 @@ async def test_a_job_leaves_its_numbers(cluster: ControlPlane) -> None:
         "job_pods_creation_total(new,succeeded)": 1,
         "job_pods_creation_total(recreate_terminating_or_failed,succeeded)": 1,
     }
+
+
+# a pod before and after an event, and the event that is counted
+# (cases of TestRecordFinishedPodWithTrackingFinalizer)
+ENDS: list[tuple[Pod | None, Pod | None, str]] = [
+    (None, job_pod("p", "Pending"), ""),
+    (job_pod("p", "Running"), job_pod("p", "Failed"), "add"),
+    (job_pod("p", "Running"), job_pod("p", "Succeeded"), "add"),
+    (job_pod("p", "Succeeded"), job_pod("p", "Succeeded", tracked=False), "delete"),
+    (job_pod("p", "Succeeded", tracked=False), None, ""),
+    (job_pod("p", "Failed"), None, "delete"),
+]
+
+
+@pytest.mark.parametrize(("old", "new", "event"), ENDS)
+def test_pods_that_end_are_counted_until_their_finalizer_is_gone(
+    old: Pod | None, new: Pod | None, event: str
+) -> None:
+    metrics = JobMetrics()
+    metrics.record_pod(old, new)
+    expected = {f"terminated_pods_tracking_finalizer_total({event})": 1} if event else {}
+    assert samples(metrics.families()) == expected

@@ -275,11 +275,25 @@ ENDS: list[tuple[str, PodStatus, datetime | None, int | None, datetime]] = [
     ),
     ("the creation", PodStatus(container_statuses=(terminated(None),)), None, None, BEFORE),
     (
-        "no init container",
-        PodStatus(container_statuses=(terminated(NOW),), init_container_statuses=(terminated(BEFORE),)),
+        "the last sidecar",
+        PodStatus(container_statuses=(terminated(EARLIER),), init_container_statuses=(terminated(NOW),)),
         None,
         None,
         NOW,
+    ),
+    (
+        "a sidecar still runs",
+        PodStatus(container_statuses=(terminated(EARLIER),), init_container_statuses=(RUNNING,)),
+        NOW,
+        None,
+        NOW,
+    ),
+    (
+        "the one that is known",
+        PodStatus(container_statuses=(terminated(None), terminated(EARLIER))),
+        NOW,
+        None,
+        EARLIER,
     ),
 ]
 

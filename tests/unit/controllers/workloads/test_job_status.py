@@ -111,12 +111,15 @@ def test_suspension_is_a_condition_once_there_was_one(
     [
         (False, None, False, False, NOW),
         (True, None, False, True, None),
+        (True, EPOCH, False, True, None),
+        (True, EPOCH, True, True, None),
+        (True, EPOCH, False, False, EPOCH),
         (False, EPOCH, False, True, EPOCH),
         (False, EPOCH, True, True, NOW),
         (False, EPOCH, True, False, EPOCH),
     ],
 )
-def test_start_time_is_that_of_the_last_resumption(
+def test_start_time_is_that_of_the_last_resumption_and_none_while_suspended(
     suspend: bool, started: Any, suspended: bool, managed: bool, expected: Any
 ) -> None:
     held = (condition("Suspended"),) if suspended else ()

@@ -20,6 +20,7 @@ from podling.api.core_v1 import (
 )
 from podling.api.meta_v1 import LabelSelector, ObjectMeta, OwnerReference
 from podling.api.scheduling_v1 import PriorityClass
+from podling.client.local import LocalClient
 from podling.controllers.controller_manager import ControllerManager
 from podling.controllers.owner_references import controller_of
 from podling.controllers.pod_state import deletion_cost, removal_order
@@ -29,6 +30,7 @@ from podling.controllers.workloads.replicaset import (
     numbers_of,
     status_of,
 )
+from podling.sim.connection import Connection, RequestFault
 from podling.sim.loop import EPOCH
 from podling.testing import ControlPlane
 from tests.support.control_loops import make_ready, pod, running, set_phase, told
@@ -56,6 +58,10 @@ async def manager(cluster: ControlPlane) -> AsyncIterator[ControllerManager]:
 
 async def pods(cluster: ControlPlane) -> list[Pod]:
     return list((await cluster.client.list(Pod, "default")).items)
+
+
+async def names(cluster: ControlPlane) -> list[str]:
+    return [each.metadata.name or "" for each in await pods(cluster)]
 
 
 async def current(cluster: ControlPlane) -> ReplicaSet:
@@ -215,6 +221,25 @@ async def test_replica_set_that_is_being_deleted_creates_and_adopts_nothing(clus
     (orphan,) = await pods(cluster)
     assert orphan.metadata.owner_references == ()
     assert (await current(cluster)).status.replicas == 0
+
+
+async def test_pods_left_behind_are_not_replaced_while_the_deletion_is_unseen(cluster: ControlPlane) -> None:
+    """The watch of replica sets is late: the pods are orphans before their owner looks deleted."""
+    connection = Connection(lambda: cluster.backend, "controllers")
+    connection.faults.append(RequestFault(verb="watch", resource="replicasets", seconds=2))
+    async with running(LocalClient(connection), ReplicaSetController):
+        await cluster.advance(seconds=3)
+        await cluster.client.create(replica_set(2))
+        await cluster.advance(seconds=6)
+        before = await names(cluster)
+        assert len(before) == 2
+        await cluster.client.delete(ReplicaSet, "web", "default", propagation="Background")
+        for name in before:  # as the garbage collector does it for the propagation "Orphan"
+            await cluster.client.patch(Pod, name, {"metadata": {"ownerReferences": None}}, "default")
+        await cluster.advance(seconds=1)
+        assert await names(cluster) == before
+        await cluster.advance(seconds=5)
+        assert await names(cluster) == before
 
 
 def member(name: str, labels: dict[str, str], *, ready: bool = True) -> Pod:

@@ -128,7 +128,8 @@ def _finished_errors(new: Job, old: Job) -> Errors:
     if ended and (ending or _has_changed(new, old, "active")) and status.active:
         text = "active>0 is invalid for finished job"
         errors.append(fields.invalid(STATUS.child("active"), status.active, text))
-    if ended and (ending or _has_changed(new, old, "start_time")) and status.start_time is None:
+    is_unstarted = not new.spec.suspend and status.start_time is None
+    if ended and (ending or _has_changed(new, old, "start_time")) and is_unstarted:
         errors.append(fields.required(STATUS.child("startTime"), "startTime is required for finished job"))
     uncounted = status.uncounted_terminated_pods
     looked_at = ended and (ending or _has_changed(new, old, "uncounted_terminated_pods"))

@@ -14,6 +14,7 @@ from podling.apiserver.kinds.common.checks import Errors
 from podling.apiserver.kinds.common.filling import change
 from podling.apiserver.kinds.pod.pod_validation import validate_pod_template
 from podling.machinery import fields
+from podling.machinery.conditions import is_true
 from podling.machinery.fields import Path
 
 INDEXED = "Indexed"
@@ -171,7 +172,7 @@ def _completions_change_errors(path: Path, new: JobSpec, old: JobSpec) -> Errors
 def _template_change_errors(path: Path, new: Job, old: Job) -> Errors:
     """Return an error for a changed template. An idle suspended Job may change scheduling and resources."""
     template, before = new.spec.template, old.spec.template
-    if not old.spec.suspend or old.status.active:
+    if not _is_idle(old):
         return checks.immutable(path, template, before)
     before = _with_new_directives(before, template)
     spec = change(
@@ -180,6 +181,13 @@ def _template_change_errors(path: Path, new: Job, old: Job) -> Errors:
         init_containers=_with_new_resources(before.spec.init_containers, template.spec.init_containers),
     )
     return checks.immutable(path.child("spec"), template.spec, spec)
+
+
+def _is_idle(job: Job) -> bool:
+    """Return whether the Job is suspended without pods. One that has started says so by its condition."""
+    if not job.spec.suspend or job.status.active:
+        return False
+    return job.status.start_time is None or is_true(job.status.conditions, "Suspended")
 
 
 def _with_new_resources(old: tuple[Container, ...], new: tuple[Container, ...]) -> tuple[Container, ...]:

@@ -102,6 +102,12 @@ def test_change_of_job_status_is_validated(before: str, after: str, expected: li
     assert change_causes(new, structs.replace(created(old), status=old.status), "status") == expected
 
 
+def test_suspended_job_finishes_without_a_start() -> None:
+    old = created(obj(Job, "spec: {suspend: true}", PLAIN_JOB))
+    new = obj(Job, f"spec: {{suspend: true}}\nstatus: {{{END}, conditions: [{MET}, {COMPLETE}]}}", PLAIN_JOB)
+    assert change_causes(new, old, "status") == []
+
+
 def test_index_cannot_fail_and_succeed() -> None:
     spec = f"spec: {{{INDEXED}, backoffLimitPerIndex: 1}}"
     old = created(obj(Job, spec, PLAIN_JOB))

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 from msgspec import structs
 
-from podling.api.batch_v1 import CronJob, Job
+from podling.api.batch_v1 import CronJob, Job, JobCondition, JobStatus
 from podling.api.core_v1 import ReplicationController
 from podling.apiserver.kinds.common.base import Context
 from podling.machinery.encoding import codec
@@ -204,11 +205,27 @@ def test_change_of_job_is_validated(base: dict[str, Any], text: str, expected: l
     assert found == expected
 
 
-def test_job_with_terminating_pods_is_not_idle() -> None:
-    old = created(obj(Job, "status: {active: 1}", HALTED))
-    old = structs.replace(old, status=structs.replace(old.status, active=1))
+STARTED = datetime(2026, 1, 1, tzinfo=UTC)
+# the status of a suspended Job, and whether its template may change
+IDLE: list[tuple[JobStatus, bool]] = [
+    (JobStatus(), True),
+    (JobStatus(active=1), False),
+    (JobStatus(start_time=STARTED), False),
+    (JobStatus(start_time=STARTED, conditions=(JobCondition(type="Suspended", status="False"),)), False),
+    (JobStatus(start_time=STARTED, conditions=(JobCondition(type="Suspended", status="True"),)), True),
+    (
+        JobStatus(active=1, start_time=STARTED, conditions=(JobCondition(type="Suspended", status="True"),)),
+        False,
+    ),
+]
+
+
+@pytest.mark.parametrize(("status", "idle"), IDLE)
+def test_template_of_a_suspended_job_changes_once_it_is_idle(status: JobStatus, *, idle: bool) -> None:
+    """Cases of ``TestJobStrategy_ValidateUpdate_MutablePodResources``."""
+    old = structs.replace(created(obj(Job, "", HALTED)), status=status)
     new = obj(Job, RESIZED, codec.to_plain(old))
-    assert [cause[0] for cause in change_causes(new, old)] == ["spec.template"]
+    assert [cause[0] for cause in change_causes(new, old)] == ([] if idle else ["spec.template"])
 
 
 def test_indexed_job_changes_completions_with_parallelism() -> None:
