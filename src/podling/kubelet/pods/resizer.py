@@ -76,7 +76,7 @@ class Resize(Struct, frozen=True):
         """Return the pod with the resources that its containers are to have now.
 
         A grant is in effect once ``pod``, as the API has it, shows it: else a kubelet that restarts would
-        not know of it, and would leave containers with resources that nobody accounts for.
+        not know of it, and containers could keep resources that are not allocated to them.
         """
         return with_allocation(pod, self.allocation if self.is_reported(pod) else self.before)
 
