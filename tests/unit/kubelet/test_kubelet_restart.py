@@ -103,13 +103,20 @@ async def test_an_ephemeral_container_of_which_no_trace_is_left_is_not_run_again
 async def test_lost_sandbox_is_created_again(node: SimNode) -> None:
     await node.create(pod())
     await node.pass_time(5)
-    (sandbox,) = await node.runtime.list_sandboxes()
+    (sandbox,), before = await node.runtime.list_sandboxes(), await node.get()
     await node.runtime.stop_sandbox(sandbox.id)
     await node.pass_time(5)
     found = await node.get()
     assert found.status.phase == "Running"
     assert condition(found, "Ready") == "True"
-    assert found.status.container_statuses[0].restart_count == 1
+    (status,) = found.status.container_statuses
+    assert status.restart_count == 1
+    (newer,) = [each for each in await node.runtime.list_sandboxes() if each.ready]
+    assert newer.id != sandbox.id
+    assert (found.status.pod_ip,) == newer.ips, "the address of the new network"
+    assert found.status.pod_ip != before.status.pod_ip
+    started = await node.runtime.container_status((status.container_id or "").removeprefix("sim://"))
+    assert started.sandbox_id == newer.id
     assert "SandboxChanged: Pod sandbox changed, it will be killed and re-created." in await node.events()
 
 

@@ -109,6 +109,31 @@ async def test_a_restarted_container_is_another_in_the_same_pod(node: SimNode) -
     assert after.spec.node_name == before.spec.node_name
 
 
+@pytest.mark.parametrize(
+    ("run", "reason", "code"),
+    [
+        ({"seconds": 5}, "Completed", 0),
+        ({"seconds": 5, "exitCode": 1}, "Error", 1),
+        ({"seconds": 5, "exitCode": 137}, "Error", 137),
+        ({"seconds": 5, "outOfMemory": True}, "OOMKilled", 137),
+    ],
+)
+async def test_state_before_the_last_restart_is_kept(
+    node: SimNode, run: dict[str, Any], reason: str, code: int
+) -> None:
+    await node.create(pod(script={"runs": [run, {}]}))
+    await node.pass_time(60)
+    (status,) = (await node.get()).status.container_statuses
+    assert status.state.running is not None
+    ended = status.last_state.terminated
+    assert ended is not None
+    assert (ended.reason, ended.exit_code, status.restart_count) == (reason, code, 1)
+    assert ended.started_at is not None
+    assert ended.finished_at is not None
+    assert (ended.finished_at - ended.started_at).total_seconds() == 5
+    assert ended.container_id not in ("", status.container_id)
+
+
 async def test_only_the_container_that_exceeds_its_memory_is_killed_and_restarted(node: SimNode) -> None:
     hungry = {"runs": [{"seconds": 5, "outOfMemory": True}, {}]}
     await node.create(pod(containers=[container("hungry"), container("modest")], scripts={"hungry": hungry}))
