@@ -121,16 +121,17 @@ async def test_lost_sandbox_is_created_again(node: SimNode) -> None:
 
 
 async def test_a_changed_image_restarts_the_container_in_place(node: SimNode) -> None:
-    await node.create(pod())
+    await node.create(pod(containers=[{"name": name, "image": "app:1"} for name in ("app", "other")]))
     await node.pass_time(5)
     before = await node.get()
     patch = {"spec": {"containers": [{"name": "app", "image": "app:2"}]}}
     await node.client.patch(Pod, "web", patch, "default", patch_type=PatchType.STRATEGIC)
     await node.pass_time(5)
     after = await node.get()
-    (status,) = after.status.container_statuses
+    status, other = after.status.container_statuses
     assert (status.image, status.restart_count) == ("app:2", 1)
     assert status.state.running is not None
+    assert other == before.status.container_statuses[1], "it alone restarts"
     assert after.status.pod_ip == before.status.pod_ip
     assert after.status.observed_generation == 2
     assert "Killing: Container app definition changed, will be restarted" in await node.events()

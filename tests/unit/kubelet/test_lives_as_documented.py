@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from podling.api.core_v1 import Pod
+from podling.api.core_v1 import ConfigMap, Pod
+from podling.api.meta_v1 import ObjectMeta
 from podling.client.base import PatchType, WatchEventType
 from podling.runtime.base import ContainerState
 from tests.support.kubelet_node import SimNode, condition, pod
@@ -24,6 +25,25 @@ async def running(node: SimNode) -> list[str]:
 
 
 # Conditions during the start.
+
+
+async def test_init_containers_start_after_network_and_volumes(node: SimNode) -> None:
+    mount = {"name": "files", "mountPath": "/files"}
+    await node.create(
+        pod(
+            initContainers=[container("setup", volumeMounts=[mount])],
+            volumes=[{"name": "files", "configMap": {"name": "settings"}}],
+            scripts={"Pod": {"sandboxSeconds": 5}, "setup": {"runs": [{"seconds": 5}]}},
+        )
+    )
+    await node.pass_time(4)
+    assert await node.runtime.list_containers() == (), "without a network"
+    await node.pass_time(10)
+    assert await node.runtime.list_containers() == (), "without a volume"
+    assert condition(await node.get(), "Initialized") == "False ContainersNotInitialized"
+    await node.client.create(ConfigMap(metadata=ObjectMeta(name="settings", namespace="default")))
+    await node.pass_time(1)
+    assert await running(node) == ["setup"]
 
 
 async def test_without_init_containers_a_pod_is_initialized_before_its_sandbox_is_made(node: SimNode) -> None:
