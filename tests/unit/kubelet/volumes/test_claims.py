@@ -19,8 +19,8 @@ from tests.support.kubelet_node import pod, sim_node
 async def test_pod_waits_for_its_claim_and_starts_soon_after_it_is_bound(
     cluster: ControlPlane, tmp_path: Path
 ) -> None:
-    """A pod that no scheduler has held back. What it waits for is an event when it begins, at each of upstream's tries, and
-    when it changes."""
+    """A pod that no scheduler has held back. What it waits for is an event when it begins or changes, and
+    then with each of upstream's tries."""
     path = {"hostPath": {"path": "/data"}, "storageClassName": "manual"}
     modes = {"accessModes": ["ReadWriteOnce"]}
     size = {"storage": "1Gi"}
