@@ -18,11 +18,10 @@ from podling.api.core_v1 import (
     Volume,
 )
 from podling.api.meta_v1 import LabelSelector
-from podling.machinery import fields
+from podling.machinery import fields, label_checks
 from podling.machinery.encoding import codec
 from podling.machinery.fields import FieldError, Path
 from podling.machinery.selectors import SelectorError, from_label_selector
-from podling_kruise import field_checks
 from podling_kruise.common_types import PriorityStrategy, ScatterTerm
 from podling_kruise.inplace.revision_diff import Operation, operations
 
@@ -75,7 +74,7 @@ def selector_errors(selector: LabelSelector | None, template: PodTemplateSpec, k
         return [fields.required(where)]
     if selector == LabelSelector():
         return [fields.invalid(where, selector, f"empty selector is invalid for {kind}")]
-    if wrong := field_checks.selector_errors(where, selector):
+    if wrong := label_checks.label_selector(where, selector):
         return wrong
     if from_label_selector(selector).matches(template.metadata.labels):
         return []

@@ -135,10 +135,11 @@ async def killed_node(
     line: Line,
     scenario: Scenario | None = None,
     node_controllers: Mapping[str, NodeControllerFactory] | None = None,
+    runtime: SimRuntime | None = None,
 ) -> AsyncIterator[KilledNode]:
-    """A node whose kubelet is on ``line``, until the block ends."""
-    runtime = SimRuntime(scenario)
-    async with sim_node(plane, root, runtime=runtime, node_controllers=node_controllers) as node:
+    """A node whose kubelet is on ``line``, until the block ends. ``runtime``: as in ``sim_node``."""
+    machine = runtime or SimRuntime(scenario)
+    async with sim_node(plane, root, runtime=machine, node_controllers=node_controllers) as node:
         await node.stop()
         killed = KilledNode(node, line)
         try:

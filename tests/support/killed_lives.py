@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 from podling.cluster.directory import DataDirectory
 from podling.node.runtimes import STATE
 from podling.runtime.oci.rootfs import unmount_all
+from tests.support.cgroup_values import cgroup_of, shares, values
 from tests.support.clusters import RealCluster
 
 Plain = dict[str, Any]
@@ -278,7 +279,7 @@ class Grown(Life):
     """Is resized in place, and gets an ephemeral container, while it serves."""
 
     name = "grown"
-    wanted = "120m"
+    wanted: ClassVar = {"requests": {"cpu": "60m"}, "limits": {"cpu": "120m"}}
 
     def before(self) -> list[Plain]:
         resources = {"requests": {"cpu": "50m"}, "limits": {"cpu": "100m"}}
@@ -286,7 +287,7 @@ class Grown(Life):
         return [self.manifest("Always", grown)]
 
     def commands(self) -> list[list[str]]:
-        change = [{"name": "grown", "resources": {"limits": {"cpu": self.wanted}}}]
+        change = [{"name": "grown", "resources": self.wanted}]
         patch = json.dumps({"spec": {"containers": change}})
         image = ["--image=podling.local/host", "--image-pull-policy=IfNotPresent"]
         script = f"NAME={self.run}-guest; {NOTE.replace('/notes', '/proc/1/root/notes')}note start; sleep 0.4"
@@ -304,7 +305,11 @@ class Grown(Life):
         self.check_runs("grown", ["start"], pod)
         self.check_runs("guest", ["start", "end"], pod)
         status = status_of(pod, "grown")
-        assert status["resources"]["limits"]["cpu"] == self.wanted
+        assert status["resources"] == self.wanted
+        assert status["allocatedResources"] == self.wanted["requests"]
+        whole = cgroup_of(pod["metadata"]["uid"])
+        for path in (whole, f"{whole}/{status['containerID'].partition('://')[2]}"):
+            assert (values(path).shares, values(path).quota) == (shares(61), 12_000), path
         assert status["restartCount"] == 0
         assert not any(item["type"].startswith("PodResize") for item in pod["status"]["conditions"])
         self.check_ready(pod, fault)

@@ -11,6 +11,7 @@ Pure: a state machine over ``now``, following client-go's ``tools/record`` event
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Generic, NamedTuple, TypeVar
@@ -40,6 +41,7 @@ class Happening(Struct, frozen=True):
     at: datetime
     action: str = ""
     related: ObjectReference | None = None
+    annotations: Mapping[str, str] = {}
 
 
 class Identity(NamedTuple):

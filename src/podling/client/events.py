@@ -12,6 +12,7 @@ import asyncio
 import logging
 import math
 from collections import deque
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 
 from podling import clock, ids
@@ -94,16 +95,26 @@ class EventRecorder:
             action: what was done or tried, one CamelCase word; few components say it.
             related: another object that had part in it.
         """
+        other = None if related is None else reference_to(related)
         about = reference_to(obj, field_path)
+        self._take(Happening(about, type, reason, message, clock.now(), action, other))
+
+    def annotated_event(
+        self, obj: Regarding, annotations: Mapping[str, str], type: str, reason: str, message: str
+    ) -> None:
+        """Record an event that has annotations of its own."""
+        about = reference_to(obj)
+        self._take(Happening(about, type, reason, message, clock.now(), annotations=annotations))
+
+    def _take(self, happening: Happening) -> None:
         if self._closing.is_set() or len(self._queue) >= QUEUE_LENGTH_MAX:
-            self._drop(f"{about.kind} {about.name}: {reason}: {message}")
+            about = happening.about
+            self._drop(f"{about.kind} {about.name}: {happening.reason}: {happening.message}")
             return
         if self._dropped_in_a_row and len(self._queue) < QUEUE_LENGTH_MAX // 2:
             logger.warning("%d events were dropped", self._dropped_in_a_row)
             self._dropped_in_a_row = 0
-        due = clock.monotonic() + GATHER_SECONDS
-        other = None if related is None else reference_to(related)
-        self._queue.append((due, Happening(about, type, reason, message, clock.now(), action, other)))
+        self._queue.append((clock.monotonic() + GATHER_SECONDS, happening))
         self._wake.set()
 
     def _drop(self, text: str) -> None:
@@ -220,7 +231,11 @@ class EventRecorder:
     def _build(self, happening: Happening, create: Create) -> Event:
         about = happening.about
         return Event(
-            metadata=ObjectMeta(name=event_name(about.name or "", happening.at), namespace=_namespace(about)),
+            metadata=ObjectMeta(
+                name=event_name(about.name or "", happening.at),
+                namespace=_namespace(about),
+                annotations=dict(happening.annotations),
+            ),
             involved_object=about,
             reason=happening.reason,
             message=create.message,

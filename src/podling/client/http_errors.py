@@ -11,8 +11,8 @@ from collections.abc import Mapping
 import msgspec
 
 from podling.api.meta_v1 import Status, StatusDetails
-from podling.machinery.digits import is_number
 from podling.machinery.errors import ApiError, failure
+from podling.machinery.numbers import is_number
 
 _GENERIC = {
     400: ("BadRequest", "the server rejected our request for an unknown reason"),

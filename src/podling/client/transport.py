@@ -20,7 +20,7 @@ from podling.client.http_errors import error_of
 from podling.client.keepalive import new_socket
 from podling.client.kubeconfig import Connection
 from podling.client.warnings import WarningHandler, parse_warnings
-from podling.machinery.digits import is_number
+from podling.machinery.numbers import is_number
 
 if TYPE_CHECKING:
     import aiohttp

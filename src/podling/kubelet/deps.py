@@ -29,6 +29,10 @@ class Recorder(Protocol):
         self, obj: Regarding, type: str, reason: str, message: str, *, field_path: str = ""
     ) -> None: ...
 
+    def annotated_event(
+        self, obj: Regarding, annotations: Mapping[str, str], type: str, reason: str, message: str
+    ) -> None: ...
+
 
 class KubeletDeps(Struct, frozen=True):
     """A kubelet's collaborators. The creator of the runtime starts and closes it."""

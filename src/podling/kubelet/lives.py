@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import os
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -149,6 +149,15 @@ class LifeRecorder:
 
     def event(self, obj: Regarding, type: str, reason: str, message: str, *, field_path: str = "") -> None:
         self._inner.event(obj, type, reason, message, field_path=field_path)
+        self._keep(obj, type, reason, message, field_path)
+
+    def annotated_event(
+        self, obj: Regarding, annotations: Mapping[str, str], type: str, reason: str, message: str
+    ) -> None:
+        self._inner.annotated_event(obj, annotations, type, reason, message)
+        self._keep(obj, type, reason, message)
+
+    def _keep(self, obj: Regarding, type: str, reason: str, message: str, field_path: str = "") -> None:
         if not isinstance(obj, Pod):
             return
         container = field_path.partition("{")[2].removesuffix("}")

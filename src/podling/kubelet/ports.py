@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from podling.api.core_v1 import Container
-from podling.machinery.digits import is_number
+from podling.machinery.numbers import is_number
 
 
 class UnknownPort(Exception):

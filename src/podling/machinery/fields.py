@@ -196,6 +196,11 @@ def invalid(path: Path, value: Any, detail: str) -> FieldError:
     return FieldError(ErrorType.INVALID, str(path), value, detail)
 
 
+def invalid_each(path: Path, value: Any, messages: Iterable[str]) -> list[FieldError]:
+    """Return an *Invalid value* error for each message of a name check."""
+    return [invalid(path, value, message) for message in messages]
+
+
 def duplicate(path: Path, value: Any) -> FieldError:
     return FieldError(ErrorType.DUPLICATE, str(path), value)
 

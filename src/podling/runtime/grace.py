@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from podling.machinery.digits import is_number
+from podling.machinery.numbers import is_number
 
 POD_TERMINATION_GRACE = "io.kubernetes.pod.terminationGracePeriod"
 """Annotation of a container: its pod's ``terminationGracePeriodSeconds``."""

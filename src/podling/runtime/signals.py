@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 
-from podling.machinery.digits import is_number
+from podling.machinery.numbers import is_number
 from podling.runtime.base import RuntimeFailure
 
 KILLED_BASE = 128

@@ -19,7 +19,7 @@ from aiohttp import web
 from yarl import URL
 
 from podling import clock, turns
-from podling.machinery.digits import is_number
+from podling.machinery.numbers import is_number
 from podling.streaming.aiohttp_internals import drain_of, take_over
 from podling.streaming.hangup import HangupWatch
 

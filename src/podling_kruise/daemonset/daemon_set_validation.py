@@ -7,8 +7,7 @@ Upstream: ``pkg/webhook/daemonset/validating``.
 from __future__ import annotations
 
 from podling.controllers.workloads.int_or_percent import scaled
-from podling.machinery import fields
-from podling_kruise import field_checks
+from podling.machinery import fields, label_checks
 from podling_kruise.daemonset.types import STANDARD, DaemonSet, DaemonSetSpec, RollingUpdate
 from podling_kruise.field_checks import amount_errors, non_negative, share_errors
 from podling_kruise.policies import IF_POSSIBLE, IN_PLACE, ON_DELETE, ONLY, ROLLING_UPDATE
@@ -90,7 +89,7 @@ def _rolling_errors(rolling: RollingUpdate) -> Errors:
     elif kind not in ("", *TYPES):
         errors.append(fields.not_supported(ROLLING.child("rollingUpdateType"), kind, TYPES))
     if rolling.selector is not None:
-        errors += field_checks.selector_errors(ROLLING.child("selector"), rolling.selector)
+        errors += label_checks.label_selector(ROLLING.child("selector"), rolling.selector)
     if rolling.partition is not None:
         errors += share_errors(ROLLING.child("partition"), rolling.partition)
     return errors

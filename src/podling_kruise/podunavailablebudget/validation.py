@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from podling.api.meta_v1 import LabelSelector
-from podling.machinery import fields
+from podling.machinery import fields, label_checks
 from podling.machinery.fields import FieldError, Path
 from podling.machinery.scheme import split_group_version
 from podling_kruise import field_checks
@@ -111,7 +111,7 @@ def _target_errors(target: TargetReference) -> Errors:
 def _selector_errors(selector: LabelSelector, where: Path, empty: str) -> Errors:
     if selector == LabelSelector():
         return [fields.invalid(where, selector, empty)]
-    return field_checks.selector_errors(where, selector)
+    return label_checks.label_selector(where, selector)
 
 
 def _amount_errors(spec: PodUnavailableBudgetSpec) -> Errors:

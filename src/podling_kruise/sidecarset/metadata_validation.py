@@ -13,8 +13,8 @@ import msgspec
 from podling.api.meta_v1 import LabelSelector
 from podling.machinery import fields
 from podling.machinery.fields import FieldError, Path
+from podling.machinery.label_checks import annotation_map
 from podling.machinery.selectors import from_label_selector
-from podling_kruise.field_checks import annotation_errors
 from podling_kruise.sidecarset.types import SidecarSet, SidecarSetSpec
 from podling_kruise.template_validation import SPEC
 
@@ -68,7 +68,7 @@ def patch_errors(spec: SidecarSetSpec) -> Errors:
     for patch in spec.patch_pod_metadata:
         if not patch.annotations:
             found.append(fields.required(PATCHES, "no annotations defined for SidecarSet"))
-        found += annotation_errors(Path("patchPodMetadata").child("annotations"), patch.annotations)
+        found += annotation_map(Path("patchPodMetadata").child("annotations"), patch.annotations)
         if not patch.patch_policy:
             found.append(fields.required(PATCHES, "no patchPolicy defined for patchPodMetadata"))
         for key in patch.annotations:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from podling.api.meta_v1 import LabelSelector
-from podling.machinery import fields
+from podling.machinery import fields, label_checks
 from podling.machinery.fields import FieldError, Path
 from podling.machinery.pods import is_sidecar
 from podling_kruise import field_checks
@@ -79,7 +79,7 @@ def _spec_errors(spec: SidecarSetSpec) -> Errors:
 def _selector_errors(selector: LabelSelector, where: Path) -> Errors:
     if selector == LabelSelector():
         return [fields.invalid(where, selector, "empty selector is not valid for sidecarset.")]
-    return field_checks.selector_errors(where, selector)
+    return label_checks.label_selector(where, selector)
 
 
 def _injection_errors(spec: SidecarSetSpec) -> Errors:

@@ -103,27 +103,35 @@ async def test_an_ephemeral_container_of_which_no_trace_is_left_is_not_run_again
 async def test_lost_sandbox_is_created_again(node: SimNode) -> None:
     await node.create(pod())
     await node.pass_time(5)
-    (sandbox,) = await node.runtime.list_sandboxes()
+    (sandbox,), before = await node.runtime.list_sandboxes(), await node.get()
     await node.runtime.stop_sandbox(sandbox.id)
     await node.pass_time(5)
     found = await node.get()
     assert found.status.phase == "Running"
     assert condition(found, "Ready") == "True"
-    assert found.status.container_statuses[0].restart_count == 1
+    (status,) = found.status.container_statuses
+    assert status.restart_count == 1
+    (newer,) = [each for each in await node.runtime.list_sandboxes() if each.ready]
+    assert newer.id != sandbox.id
+    assert (found.status.pod_ip,) == newer.ips, "the address of the new network"
+    assert found.status.pod_ip != before.status.pod_ip
+    started = await node.runtime.container_status((status.container_id or "").removeprefix("sim://"))
+    assert started.sandbox_id == newer.id
     assert "SandboxChanged: Pod sandbox changed, it will be killed and re-created." in await node.events()
 
 
 async def test_a_changed_image_restarts_the_container_in_place(node: SimNode) -> None:
-    await node.create(pod())
+    await node.create(pod(containers=[{"name": name, "image": "app:1"} for name in ("app", "other")]))
     await node.pass_time(5)
     before = await node.get()
     patch = {"spec": {"containers": [{"name": "app", "image": "app:2"}]}}
     await node.client.patch(Pod, "web", patch, "default", patch_type=PatchType.STRATEGIC)
     await node.pass_time(5)
     after = await node.get()
-    (status,) = after.status.container_statuses
+    status, other = after.status.container_statuses
     assert (status.image, status.restart_count) == ("app:2", 1)
     assert status.state.running is not None
+    assert other == before.status.container_statuses[1], "it alone restarts"
     assert after.status.pod_ip == before.status.pod_ip
     assert after.status.observed_generation == 2
     assert "Killing: Container app definition changed, will be restarted" in await node.events()

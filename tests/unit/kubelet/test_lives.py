@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,11 @@ class Silent:
         self.reasons: list[str] = []
 
     def event(self, obj: Any, type: str, reason: str, message: str, *, field_path: str = "") -> None:
+        self.reasons.append(reason)
+
+    def annotated_event(
+        self, obj: Any, annotations: Mapping[str, str], type: str, reason: str, message: str
+    ) -> None:
         self.reasons.append(reason)
 
 

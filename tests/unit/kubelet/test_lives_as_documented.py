@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from podling.api.core_v1 import Pod
+from podling.api.core_v1 import ConfigMap, Pod
+from podling.api.meta_v1 import ObjectMeta
 from podling.client.base import PatchType, WatchEventType
 from podling.runtime.base import ContainerState
 from tests.support.kubelet_node import SimNode, condition, pod
@@ -24,6 +25,25 @@ async def running(node: SimNode) -> list[str]:
 
 
 # Conditions during the start.
+
+
+async def test_init_containers_start_after_network_and_volumes(node: SimNode) -> None:
+    mount = {"name": "files", "mountPath": "/files"}
+    await node.create(
+        pod(
+            initContainers=[container("setup", volumeMounts=[mount])],
+            volumes=[{"name": "files", "configMap": {"name": "settings"}}],
+            scripts={"Pod": {"sandboxSeconds": 5}, "setup": {"runs": [{"seconds": 5}]}},
+        )
+    )
+    await node.pass_time(4)
+    assert await node.runtime.list_containers() == (), "without a network"
+    await node.pass_time(10)
+    assert await node.runtime.list_containers() == (), "without a volume"
+    assert condition(await node.get(), "Initialized") == "False ContainersNotInitialized"
+    await node.client.create(ConfigMap(metadata=ObjectMeta(name="settings", namespace="default")))
+    await node.pass_time(1)
+    assert await running(node) == ["setup"]
 
 
 async def test_without_init_containers_a_pod_is_initialized_before_its_sandbox_is_made(node: SimNode) -> None:
@@ -107,6 +127,31 @@ async def test_a_restarted_container_is_another_in_the_same_pod(node: SimNode) -
     assert new.last_state.terminated.container_id == old.container_id
     assert (after.metadata.uid, after.status.pod_ip) == (before.metadata.uid, before.status.pod_ip)
     assert after.spec.node_name == before.spec.node_name
+
+
+@pytest.mark.parametrize(
+    ("run", "reason", "code"),
+    [
+        ({"seconds": 5}, "Completed", 0),
+        ({"seconds": 5, "exitCode": 1}, "Error", 1),
+        ({"seconds": 5, "exitCode": 137}, "Error", 137),
+        ({"seconds": 5, "outOfMemory": True}, "OOMKilled", 137),
+    ],
+)
+async def test_state_before_the_last_restart_is_kept(
+    node: SimNode, run: dict[str, Any], reason: str, code: int
+) -> None:
+    await node.create(pod(script={"runs": [run, {}]}))
+    await node.pass_time(60)
+    (status,) = (await node.get()).status.container_statuses
+    assert status.state.running is not None
+    ended = status.last_state.terminated
+    assert ended is not None
+    assert (ended.reason, ended.exit_code, status.restart_count) == (reason, code, 1)
+    assert ended.started_at is not None
+    assert ended.finished_at is not None
+    assert (ended.finished_at - ended.started_at).total_seconds() == 5
+    assert ended.container_id not in ("", status.container_id)
 
 
 async def test_only_the_container_that_exceeds_its_memory_is_killed_and_restarted(node: SimNode) -> None:

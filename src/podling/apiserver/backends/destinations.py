@@ -13,7 +13,7 @@ from msgspec import Struct
 from podling.api.core_v1 import Pod, Service
 from podling.api.discovery_v1 import Endpoint, EndpointSlice
 from podling.machinery import errors
-from podling.machinery.digits import is_number
+from podling.machinery.numbers import is_number
 
 PORT_MAX = 65535
 SERVICE_NAME = "kubernetes.io/service-name"

@@ -22,11 +22,10 @@ from podling.api.apiextensions_v1 import (
 from podling.apiserver.admission.base import Objects
 from podling.apiserver.backends.local_servers import LocalServers
 from podling.apiserver.backends.webhook_calls import WebhookFailed, call
-from podling.apiserver.kinds.common import checks
 from podling.apiserver.kinds.common.views import prune_for, shown_form
 from podling.apiserver.registry.decoding import blocks, decode
 from podling.apiserver.registry.objects import Stored, stored
-from podling.machinery import errors
+from podling.machinery import errors, label_checks
 from podling.machinery.encoding import codec
 from podling.machinery.encoding.custom import CustomObject, CustomResource
 from podling.machinery.fields import Path, aggregate
@@ -218,8 +217,8 @@ def _checked(old: CustomObject, plain: dict[str, Any], resource: Resource, posit
     kind: type[CustomObject] = resource.type
     made: CustomObject = codec.from_plain(plain, kind)
     given = made.metadata
-    labels = checks.labels(Path("metadata.labels"), given.labels)
-    problems = labels or checks.annotation_map(Path("metadata.annotation"), given.annotations)
+    labels = label_checks.labels(Path("metadata.labels"), given.labels)
+    problems = labels or label_checks.annotation_map(Path("metadata.annotation"), given.annotations)
     if problems:
         raise WrongAnswer(f"returned invalid metadata: {aggregate(problems)}")
     kept = structs.replace(old.metadata, labels=given.labels, annotations=given.annotations)

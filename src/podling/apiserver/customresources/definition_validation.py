@@ -367,7 +367,7 @@ def _review_version_errors(at: Path, versions: Sequence[str]) -> Errors:
             errors.append(fields.invalid(at.index(position), version, "duplicate version"))
         else:
             problems = names.dns_1035_label_errors(version)
-            errors += checks.invalid_each(at.index(position), version, problems)
+            errors += fields.invalid_each(at.index(position), version, problems)
     if not set(versions) & set(REVIEW_VERSIONS):
         text = f"must include at least one of {', '.join(REVIEW_VERSIONS)}"
         errors.append(fields.invalid(at, list(versions), text))

@@ -16,7 +16,7 @@ from multidict import MultiDict, MultiMapping
 from podling.apiserver.http.options import flag
 from podling.apiserver.http.resource_paths import Parsed
 from podling.machinery import errors
-from podling.machinery.digits import parse_uint
+from podling.machinery.numbers import parse_uint
 
 STREAMS = ("stdin", "stdout", "stderr", "tty")
 

@@ -20,7 +20,7 @@ from podling import clock
 from podling.api.core_v1 import Node, Pod, PodCondition
 from podling.files.trees import TreeSize
 from podling.kubelet.blocking import blocking_for_pod
-from podling.kubelet.eviction.eviction_ranking import ContainerUse, PodUse, message, rank
+from podling.kubelet.eviction.eviction_ranking import ContainerUse, PodUse, explain, rank
 from podling.kubelet.eviction.image_gc import ImageCollector
 from podling.kubelet.eviction.local_storage import StorageMeters, StorageUse, disk_volumes, excess, is_limited
 from podling.kubelet.node.node_pressure import (
@@ -220,18 +220,18 @@ class EvictionManager:
         return []
 
     def _end(self, worker: PodWorker, use: PodUse, choice: _Choice) -> None:
-        text = message(use, choice.threshold, choice.observation)
-        self._deps.recorder.event(use.pod, "Warning", "Evicted", text)
+        why = explain(use, choice.threshold, choice.observation)
+        self._deps.recorder.annotated_event(use.pod, why.annotations, "Warning", "Evicted", why.message)
         self._services.metrics.evictions[choice.threshold.signal] += 1
         condition = PodCondition(
-            type=DISRUPTION_TARGET, status="True", reason="TerminationByKubelet", message=text
+            type=DISRUPTION_TARGET, status="True", reason="TerminationByKubelet", message=why.message
         )
         grace = HARD_GRACE_SECONDS
         if choice.threshold.grace is not None:
             spec = use.pod.spec.termination_grace_period_seconds
             most = self._deps.config.eviction_max_pod_grace_period
             grace = min(most, spec if spec is not None else most)
-        worker.kill(Verdict("Evicted", text, condition=condition), grace)
+        worker.kill(Verdict("Evicted", why.message, condition=condition), grace)
 
     async def _uses(self, resource: str) -> list[PodUse]:
         """Return the use of the evictable pods; disks are measured only for disk signals."""

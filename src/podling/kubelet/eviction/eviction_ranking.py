@@ -1,13 +1,13 @@
-"""The order in which pods are evicted from a node that is short of a resource, and their message.
+"""The order in which pods are evicted from a node that is short of a resource, and what is said of them.
 
 Pure: pods and their use are arguments (``pkg/kubelet/eviction/helpers.go``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from podling.api.core_v1 import Container, Pod
 from podling.kubelet.node.node_pressure import RESOURCE_OF, Observation, Threshold
@@ -91,31 +91,61 @@ def pod_request(pod: Pod, resource: str) -> Quantity:
     return request + parse(overhead) if overhead is not None and request > ZERO else request
 
 
-def message(use: PodUse, threshold: Threshold, observation: Observation) -> str:
-    """Return the message of an evicted pod.
+class Explanation(Struct, frozen=True):
+    """The message of an evicted pod, and the annotations of its event, for machines."""
+
+    message: str
+    annotations: Mapping[str, str] = field(default_factory=dict)
+
+
+def explain(use: PodUse, threshold: Threshold, observation: Observation) -> Explanation:
+    """Explain an eviction (``evictionMessage``).
 
     It lists regular containers and init containers of any kind; ephemeral containers request nothing, so
-    they would always be listed (``evictionMessage``).
+    they would always be listed. A pod with a request for memory as a whole comes before them in any case.
     """
     resource = RESOURCE_OF[threshold.signal]
-    limit = threshold.limit(observation.capacity)
     text = (
-        f"The node was low on resource: {resource}. Threshold quantity: {_amount(limit, resource)}, "
+        f"The node was low on resource: {resource}. "
+        f"Threshold quantity: {threshold.quantity(observation.capacity)}, "
         f"available: {_amount(observation.available, resource)}. "
     )
+    if not use.containers:
+        return Explanation(text)
+    annotations = {}
+    own = use.pod.spec.resources
+    if resource == "memory" and own is not None and resource in own.requests:
+        used = _amount(use.total(resource), resource)
+        text += _larger(f"Pod {use.pod.metadata.name}", used, parse(own.requests[resource]), resource)
+        annotations = {"offending_pod": use.pod.metadata.name or "", "offending_pod_usage": str(used)}
+    offending = _offending(use, resource)
+    for name, used, request in offending:
+        text += _larger(f"Container {name}", used, request, resource)
+    annotations |= {
+        "offending_containers": ",".join(name for name, _, _ in offending),
+        "offending_containers_usage": ",".join(str(used) for _, used, _ in offending),
+        "starved_resource": resource,
+    }
+    return Explanation(text, annotations)
+
+
+def _larger(what: str, used: Quantity, request: Quantity, resource: str) -> str:
+    return f"{what} was using {used}, request is {request}, has larger consumption of {resource}. "
+
+
+def _offending(use: PodUse, resource: str) -> list[tuple[str, Quantity, Quantity]]:
+    """Return the containers that use more than their requests: name, use, request."""
     containers = {container.name: container for container in regular_and_init(use.pod.spec)}
-    for used in use.containers:
-        container = containers.get(used.name)
+    found = []
+    for each in use.containers:
+        container = containers.get(each.name)
         if container is None or resource not in MEASURED:
             continue
-        amount = used.memory if resource == "memory" else used.disk
+        used = _amount(each.memory if resource == "memory" else each.disk, resource)
         request = _request(use.pod, container, resource)
-        if amount > request.value:
-            text += (
-                f"Container {used.name} was using {_amount(amount, resource)}, request is {request}, "
-                f"has larger consumption of {resource}. "
-            )
-    return text
+        if used > request:
+            found.append((each.name, used, request))
+    return found
 
 
 def _request(pod: Pod, container: Container, resource: str) -> Quantity:

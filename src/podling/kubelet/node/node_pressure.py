@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from podling.api.core_v1 import Pod, Taint
 from podling.machinery.pods import BEST_EFFORT, is_critical, qos_class_of
-from podling.machinery.quantity import ZERO, parse, value
+from podling.machinery.quantity import ZERO, Format, Quantity, of, parse, value
 from podling.machinery.tolerations import tolerates
 
 MEMORY_PRESSURE = "MemoryPressure"
@@ -65,7 +65,7 @@ Observations = Mapping[str, Observation]
 
 
 class Threshold(Struct, frozen=True):
-    """``amount`` is a quantity or a percentage; ``grace`` is None for a hard threshold.
+    """``amount`` is a quantity or a percentage; ``grace`` is None for a hard threshold, as it is without one.
 
     ``reclaim``, of the same kind, is the amount beyond the threshold that an eviction is to free.
     """
@@ -78,6 +78,12 @@ class Threshold(Struct, frozen=True):
     def limit(self, capacity: int) -> int:
         """Return the amount below which the threshold is met."""
         return _absolute(self.amount, capacity)
+
+    def quantity(self, capacity: int) -> Quantity:
+        """Return that amount for messages: in its own format, or of a part of the capacity the binary one."""
+        if self.amount.endswith("%"):
+            return of(self.limit(capacity), Format.BINARY_SI)
+        return parse(self.amount)
 
     def is_met(self, observation: Observation, *, until_reclaimed: bool = False) -> bool:
         """Return whether too little is available, or, ``until_reclaimed``, not yet enough."""
@@ -122,11 +128,13 @@ def thresholds(
             raise ValueError(f"grace period must be specified for the soft eviction threshold {signal}")
     hard_ones = [Threshold(signal, amount, None, wanted.get(signal, "0")) for signal, amount in hard.items()]
     found = hard_ones + [
-        Threshold(signal, amount, timedelta(seconds=soft_grace[signal]), wanted.get(signal, "0"))
+        Threshold(signal, amount, timedelta(seconds=soft_grace[signal]) or None, wanted.get(signal, "0"))
         for signal, amount in soft.items()
     ]
     found += [
-        replace(each, signal=ALLOCATABLE_MEMORY) for each in hard_ones if each.signal == "memory.available"
+        replace(each, signal=ALLOCATABLE_MEMORY)
+        for each in found
+        if each.signal == "memory.available" and each.grace is None
     ]
     disabled = ("0", "0%", "100%")
     return tuple(each for each in found if each.amount not in disabled and each.signal not in CONTAINER_FS)

@@ -114,8 +114,8 @@ class PodRecord:
         """Return the pod with the resources that were allocated to it, and the newest status."""
         return structs.replace(self.resize.granted(self.pod), status=self.status)
 
-    def granted(self) -> Pod:
-        """Return the pod with its granted resources; a changed spec is granted here, or not."""
+    def grant(self) -> Pod:
+        """Grant a changed spec, or not; return the pod with the resources in effect."""
         pod = self.pod
         if desired_resources(pod.spec) != self.resize.allocation:
             refusal = self._services.refuse_resize(pod)
@@ -128,7 +128,12 @@ class PodRecord:
         if taken != self.occupant:
             self.occupant = taken
             self._services.resources_changed(POD_RESIZED)
-        return granted
+        return self.resize.in_effect(pod)
+
+    @property
+    def resizes(self) -> bool:
+        """Return whether granted resources are to be applied now."""
+        return self.resize.in_progress and self.resize.is_reported(self.pod)
 
     def resize_plan(self, granted: Pod) -> ResizePlan:
         """Return the remaining steps of a resize in progress."""

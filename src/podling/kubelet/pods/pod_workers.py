@@ -31,7 +31,9 @@ from podling.kubelet.pods.resize import (
 from podling.kubelet.pods.worker import PodWorker
 from podling.kubelet.pods.worker_state import Syncing
 from podling.kubelet.shutdown.shutdown_plan import REJECTED
+from podling.kubelet.status.conditions import POD_RESIZE_IN_PROGRESS
 from podling.kubelet.status.status import Verdict
+from podling.machinery.conditions import find
 from podling.machinery.pod_references import Reference
 from podling.machinery.pods import (
     MIRROR_ANNOTATION,
@@ -312,7 +314,10 @@ def with_source(pod: Pod) -> Pod:
 
 
 def concerns_worker(old: Pod, new: Pod) -> bool:
-    """Return whether a change is more than the kubelet's own status update."""
+    """Return whether a change is more than the kubelet's own status update.
+
+    A worker waits for its own report of a resize.
+    """
     if old.spec != new.spec or old.metadata.deletion_timestamp != new.metadata.deletion_timestamp:
         return True
     before, after = old.metadata, new.metadata
@@ -323,10 +328,18 @@ def concerns_worker(old: Pod, new: Pod) -> bool:
         or before.generation != after.generation
     ):
         return True
+    if _resize_of(old) != _resize_of(new):
+        return True
     gates = {gate.condition_type for gate in new.spec.readiness_gates}
     if gates:
         return _gated(old, gates) != _gated(new, gates)
     return old.status.phase != new.status.phase
+
+
+def _resize_of(pod: Pod) -> int | None:
+    """Return the generation to which the pod is resized, according to its status; None: it is not."""
+    found = find(pod.status.conditions, POD_RESIZE_IN_PROGRESS)
+    return found.observed_generation if found is not None else None
 
 
 def _full_name(pod: Pod) -> tuple[bool, str | None, str | None]:

@@ -6,7 +6,8 @@ the running containers' cgroups. A change of the spec is granted, deferred (it w
 ended) or infeasible; granted resources are then applied to the containers
 (``pkg/kubelet/allocation``, ``kuberuntime_manager.go`` doPodResizeAction).
 
-The allocation needs no file of its own: after a restart it is read from the pod's status.
+The allocation needs no file of its own: after a restart it is read from the pod's status. So a grant takes
+effect once the status in the API shows it.
 """
 
 from __future__ import annotations

@@ -53,6 +53,8 @@ class Resize(Struct, frozen=True):
     error: str = ""
     generation: int = 0
     """The generation of the spec that was granted."""
+    before: Allocation = {}
+    """The allocation before this one: it is in effect until the API has the new one."""
 
     @classmethod
     def from_pod(cls, pod: Pod) -> Resize:
@@ -69,6 +71,19 @@ class Resize(Struct, frozen=True):
 
     def granted(self, pod: Pod) -> Pod:
         return with_allocation(pod, self.allocation)
+
+    def in_effect(self, pod: Pod) -> Pod:
+        """Return the pod with the resources that its containers are to have now.
+
+        A grant is in effect once ``pod``, as the API has it, shows it: else a kubelet that restarts would
+        not know of it, and containers could keep resources that are not allocated to them.
+        """
+        return with_allocation(pod, self.allocation if self.is_reported(pod) else self.before)
+
+    def is_reported(self, pod: Pod) -> bool:
+        """Return whether the status of ``pod`` shows the grant."""
+        shown = find(pod.status.conditions, rules.POD_RESIZE_IN_PROGRESS)
+        return not self.in_progress or (shown is not None and shown.observed_generation == self.generation)
 
     def conditions(self) -> tuple[PodCondition, ...]:
         """Return the pod's conditions about the resize."""
@@ -125,7 +140,8 @@ class Resizer:
             self._metrics.deferred_accepted[trigger] += 1
         generation = pod.metadata.generation
         self._record_event(pod, "Normal", "ResizeStarted", resize_message("started", pod, generation))
-        return Resize(desired_resources(pod.spec), in_progress=True, generation=generation)
+        before = resize.allocation if resize.is_reported(pod) else resize.before
+        return Resize(desired_resources(pod.spec), in_progress=True, generation=generation, before=before)
 
     def plan(self, pod: Pod, observed: PodObservation, node: NodeMemory) -> ResizePlan:
         return plan_resize(pod, observed, self._deps.config, node)

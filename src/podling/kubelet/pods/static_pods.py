@@ -94,7 +94,7 @@ def _with_identity(pod: Pod, uid: str, kind: str, node_name: str, now: datetime)
         **pod.metadata.annotations,
         SOURCE_ANNOTATION: kind,
         HASH_ANNOTATION: uid,
-        SEEN_ANNOTATION: now.isoformat(),
+        SEEN_ANNOTATION: now.isoformat().replace("+00:00", "Z"),
     }
     metadata = structs.replace(
         pod.metadata,
@@ -105,11 +105,17 @@ def _with_identity(pod: Pod, uid: str, kind: str, node_name: str, now: datetime)
         creation_timestamp=now,
         generation=1,
     )
-    tolerations = pod.spec.tolerations
-    if EVERY_NO_EXECUTE not in tolerations:
-        tolerations = (*tolerations, EVERY_NO_EXECUTE)
+    tolerations = _with_every_no_execute(pod.spec.tolerations) if kind == "file" else pod.spec.tolerations
     spec = structs.replace(pod.spec, node_name=node_name, tolerations=tolerations)
     return structs.replace(pod, metadata=metadata, spec=spec)
+
+
+def _with_every_no_execute(tolerations: tuple[Toleration, ...]) -> tuple[Toleration, ...]:
+    """Tolerate all taints that evict, without end (``AddOrUpdateTolerationInPod``)."""
+    others = (
+        each for each in tolerations if structs.replace(each, toleration_seconds=None) != EVERY_NO_EXECUTE
+    )
+    return (*others, EVERY_NO_EXECUTE)
 
 
 class StaticPods:

@@ -258,14 +258,15 @@ class PodWorker:
         if self.waits_for_preemption:
             return
         memory.retry_at = None
-        pod = self.record.granted()
+        pod = self.record.grant()
+        resizes = self.record.resizes
         status = self.record.decide_status(soon=True)
         if status.phase in TERMINAL_PHASES:
             self._demand = replace(self._demand, over=True)
             self._wake.set()
             return
         probes = self._services.prober.view(self.uid)
-        resized = frozenset(self.record.resize_plan(pod).restart)
+        resized = frozenset(self.record.resize_plan(pod).restart if resizes else ())
         if resized:
             # The pod grows before its containers do.
             await self.record.carry_out_resize(pod)
@@ -296,7 +297,7 @@ class PodWorker:
                 self._services.statuses.flush(self.uid)
             else:
                 self.record.decide_status()
-        if self.record.resize.in_progress:
+        if resizes:
             await self.record.carry_out_resize(pod)
             self.record.decide_status()
         await self._clean(current.pod, steady)

@@ -15,8 +15,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from podling.cancellation import cancel_and_settle, run_to_end
 from podling.kubelet.server.carriers import Carrier
 from podling.kubelet.server.pipe import Pipe
-from podling.machinery.digits import parse_uint
 from podling.machinery.errors import bad_request
+from podling.machinery.numbers import parse_uint
 from podling.runtime.base import RuntimeFailure
 
 Forward = Callable[[int, AsyncIterator[bytes], Callable[[bytes], Awaitable[None]]], Awaitable[None]]

@@ -15,7 +15,7 @@ from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
 
-from podling import clock
+from podling import clock, ids
 from podling.api.core_v1 import Container, Pod, PodSpec, Volume
 from podling.files.disk_images import release_image
 from podling.files.trees import remove_tree
@@ -33,7 +33,7 @@ from podling.kubelet.volumes.drivers import csi_failure, no_plugin
 from podling.kubelet.volumes.empty_dir import EmptyDir
 from podling.kubelet.volumes.files import ConfigMapVolume, DownwardAPIVolume, SecretVolume
 from podling.kubelet.volumes.host_path import HostPath, make_missing_directory
-from podling.kubelet.volumes.mount_backoff import MAX_SECONDS, MountBackoffs
+from podling.kubelet.volumes.mount_backoff import MountBackoffs
 from podling.kubelet.volumes.mounting import unmount
 from podling.kubelet.volumes.mounts import container_devices, container_mounts
 from podling.kubelet.volumes.nfs import NfsVolume
@@ -48,6 +48,9 @@ logger = logging.getLogger(__name__)
 
 CLAIM_SECONDS = 1.0
 """The longest wait before a claim is read again: a kubelet may not watch claims."""
+REPORT_SECONDS = 10.0, 15.0
+"""The shortest and the longest interval between events about a claim that a pod waits for: Kubernetes tries
+again after these (``workerBackOffPeriodJitterFactor``), and reports each try."""
 
 
 def shows_metadata(spec: PodSpec) -> bool:
@@ -101,7 +104,7 @@ class VolumeManager:
         self._backoffs: dict[str, MountBackoffs] = {}
         """By pod."""
         self._reported: dict[tuple[str, str], tuple[str, float]] = {}
-        """By pod and volume: the last event about a claim that the pod waits for, with its time."""
+        """By pod and volume: the last event about a claim that the pod waits for, and the next one's time."""
 
     async def set_up(self, pod: Pod, facts: VolumeFacts, *, refresh: bool = False) -> None:
         """Set up every mounted volume that is missing; ``refresh`` compares all with their sources.
@@ -185,12 +188,12 @@ class VolumeManager:
                 backoffs.note_change(volume.name)
 
     def _report_waiting(self, pod: Pod, failure: WaitingVolume) -> None:
-        """Report what the pod waits for when that begins or changes, and every two minutes."""
+        """Report what the pod waits for when that begins or changes, and then again and again."""
         key, now = (pod.metadata.uid or "", failure.volume), clock.monotonic()
-        text, told_at = self._reported.get(key, ("", now))
-        if text == failure.message and now - told_at < MAX_SECONDS:
+        text, next_at = self._reported.get(key, ("", now))
+        if text == failure.message and now < next_at:
             return
-        self._reported[key] = failure.message, now
+        self._reported[key] = failure.message, now + ids.uniform(*REPORT_SECONDS)
         name = failure.volume
         text = (
             f"Unable to attach or mount volumes: unmounted volumes=[{name}], unattached volumes=[], "

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from msgspec import Struct
 from msgspec.structs import replace
 
-from podling.machinery.digits import is_number
+from podling.machinery.numbers import is_number
 from podling.runtime.failures import ImageFailure
 
 BLOCK_BYTES = 512

@@ -35,6 +35,10 @@ def ended(name: str, age: int, phase: str = "Succeeded", reason: str = "") -> Po
     )
 
 
+def test_limit_is_that_of_kubernetes() -> None:
+    assert ControllerOptions().terminated_pod_gc_threshold == 12_500
+
+
 def test_the_oldest_go_first_but_evicted_ones_before_all() -> None:
     pods = [
         ended("young", 10),

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from podling.api.core_v1 import Node
+from podling.api.core_v1 import Event, Node
 from podling.kubelet.config import KubeletConfig
 from podling.runtime.sim import Scenario
 from podling.testing import ControlPlane
@@ -35,6 +35,12 @@ async def test_node_short_of_memory_evicts_the_largest_pod(node: SimNode) -> Non
     found = await node.get("greedy")
     assert (found.status.phase, found.status.reason) == ("Failed", "Evicted")
     assert condition(found, "DisruptionTarget") == "True TerminationByKubelet"
+    (event,) = [each for each in (await node.client.list(Event, "default")).items if each.reason == "Evicted"]
+    assert event.metadata.annotations == {
+        "offending_containers": "app",
+        "offending_containers_usage": "800Mi",
+        "starved_resource": "memory",
+    }
     assert (await node.get("modest")).status.phase == "Running"
     pressed = {c.type: c.status for c in (await node.client.get(Node, NODE)).status.conditions}
     assert pressed["MemoryPressure"] == "True"

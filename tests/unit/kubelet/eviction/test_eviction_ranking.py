@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podling.api.core_v1 import Pod
-from podling.kubelet.eviction.eviction_ranking import ContainerUse, PodUse, message, pod_request, rank
+from podling.kubelet.eviction.eviction_ranking import ContainerUse, PodUse, explain, pod_request, rank
 from podling.kubelet.node.node_pressure import Observation, Threshold
 from podling.machinery.pods import qos_class_of
 
@@ -156,7 +156,7 @@ LOW_ON_MEMORY = "The node was low on resource: memory. Threshold quantity: 100Mi
 
 def evicted_message(spec: dict[str, Any], *uses: ContainerUse, status: Any = None) -> str:
     subject = PodUse(make_pod(status=status, **spec), uses)
-    return message(subject, HARD, Observation(50 * MI, 2000 * MI))
+    return explain(subject, HARD, Observation(50 * MI, 2000 * MI)).message
 
 
 def test_message_lists_regular_init_and_sidecar_containers() -> None:
@@ -181,6 +181,54 @@ def test_message_compares_with_allocated_resources() -> None:
 
 def test_message_without_measurements() -> None:
     assert evicted_message({}) == LOW_ON_MEMORY
+
+
+@pytest.mark.parametrize(
+    ("threshold", "observed", "quantities"),
+    [
+        (Threshold(MEMORY, "500M"), Observation(50 * MI, 2000 * MI), "500M, available: 50Mi"),
+        (Threshold(MEMORY, "1500Ki"), Observation(MI + 1, 2000 * MI), "1500Ki, available: 1048577"),
+        (Threshold(MEMORY, "10%"), Observation(50 * MI, 1024 * MI), "107374184, available: 50Mi"),
+        (Threshold("nodefs.inodesFree", "5%"), Observation(1024, 1024 * 1000), "50Ki, available: 1024"),
+        (Threshold("nodefs.inodesFree", "2k"), Observation(1000, 1024 * 1000), "2k, available: 1k"),
+        (Threshold(PIDS, "2048"), Observation(1024, 32768), "2048, available: 1024"),
+    ],
+)
+def test_message_shows_threshold_in_its_own_format(
+    threshold: Threshold, observed: Observation, quantities: str
+) -> None:
+    found = explain(PodUse(make_pod()), threshold, observed).message
+    assert found.partition("Threshold quantity: ")[2] == f"{quantities}. "
+
+
+def test_annotations_name_containers_above_their_requests() -> None:
+    containers = [container(memory="1Mi"), container("small", memory="1Gi"), container("other")]
+    uses = tuple(ContainerUse(name, memory=2 * MI) for name in ("app", "small", "other"))
+    subject = PodUse(make_pod(containers=containers), uses)
+    found = explain(subject, HARD, Observation(50 * MI, 2000 * MI))
+    assert found.annotations == {
+        "offending_containers": "app,other",
+        "offending_containers_usage": "2Mi,2Mi",
+        "starved_resource": "memory",
+    }
+
+
+def test_annotations_of_a_pod_that_was_not_measured_are_absent() -> None:
+    assert explain(PodUse(make_pod()), HARD, Observation(1, 2000 * MI)).annotations == {}
+
+
+def test_request_of_the_pod_as_a_whole_is_named_before_its_containers() -> None:
+    """Also where the pod uses less: its request is what the ranking compares."""
+    subject = make_pod(containers=[container(memory="1Mi")], resources={"requests": {"memory": "1Gi"}})
+    uses = ContainerUse("app", memory=2 * MI), ContainerUse("debug", memory=MI)
+    found = explain(PodUse(subject, uses), HARD, Observation(50 * MI, 2000 * MI))
+    assert found.message == (
+        LOW_ON_MEMORY + "Pod web was using 3Mi, request is 1Gi, has larger consumption of memory. "
+        "Container app was using 2Mi, request is 1Mi, has larger consumption of memory. "
+    )
+    assert (found.annotations["offending_pod"], found.annotations["offending_pod_usage"]) == ("web", "3Mi")
+    disk = explain(PodUse(subject, uses), Threshold(DISK, "1Gi"), Observation(1, 2000 * MI))
+    assert "Pod web" not in disk.message
 
 
 USES = st.builds(

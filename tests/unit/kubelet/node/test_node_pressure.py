@@ -49,6 +49,14 @@ def test_soft_threshold_counts_after_its_grace_period() -> None:
     assert observe_pressure(recovered, [SOFT], seen(150), at(70)).due(at(70)) == ()
 
 
+def test_soft_threshold_without_a_grace_period_is_a_hard_one() -> None:
+    found = thresholds({}, {"memory.available": "10%"}, {"memory.available": 0})
+    assert [(each.signal, each.grace) for each in found] == [
+        ("memory.available", None),
+        ("allocatableMemory.available", None),
+    ]
+
+
 def test_condition_stays_for_the_transition_period() -> None:
     pressure = observe_pressure(Pressure(), [HARD], seen(50), START)
     pressure = observe_pressure(pressure, [HARD], seen(500), at(10))

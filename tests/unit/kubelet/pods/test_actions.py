@@ -76,6 +76,7 @@ def started(found: PodPlan) -> list[str]:
         ("i1 i2 a", "Never", "i1:0 i2:0", "start a"),
         ("i1 i2 a", "Always", "i2:0", "start a"),
         ("i1 i2 a", "Always", "i1:0 i2:0 a", "nothing"),
+        ("i1 i2 a", "Always", "a", "nothing"),
         ("s1 i1 a", "Always", "", "start s1"),
         ("s1 i1 a", "Always", "s1", "start i1"),
         ("s1 i1 a", "Always", "s1 i1", "nothing"),

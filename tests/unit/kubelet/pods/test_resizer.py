@@ -109,6 +109,7 @@ async def test_resize_is_deferred_until_resources_are_free(node: SimNode) -> Non
     await node.pass_time(1)
     found = await node.get("second")
     assert condition(found, "PodResizePending") == "True Deferred"
+    assert found.status.resize == "", "conditions have taken the place of this field"
     (status,) = found.status.container_statuses
     assert status.allocated_resources["cpu"] == "1"
     await node.pass_time(30)

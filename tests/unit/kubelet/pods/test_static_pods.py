@@ -212,6 +212,21 @@ def test_static_pod_has_the_defaults_of_the_api() -> None:
     assert container.image_pull_policy == "Always"
     assert container.resources.requests == {"cpu": "1"}
     assert [(t.operator, t.effect) for t in pod.spec.tolerations] == [("Exists", "NoExecute")]
+    assert pod.metadata.annotations["kubernetes.io/config.seen"] == "2026-01-01T00:00:00Z"
+
+
+@pytest.mark.parametrize(
+    ("kind", "expected"),
+    [("file", [("other", 9), (None, None)]), ("http", [(None, 5), ("other", 9)])],
+)
+def test_only_static_pods_of_files_tolerate_all_evicting_taints(
+    kind: str, expected: list[tuple[str | None, int | None]]
+) -> None:
+    for_a_while = {"operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 5}
+    tolerations = [for_a_while, {**for_a_while, "key": "other", "tolerationSeconds": 9}]
+    plain = manifest(tolerations=tolerations)
+    pod = static_pod(plain, ManifestSource(kind, "x"), "node-1", EPOCH, complete_static_pod)
+    assert [(each.key or None, each.toleration_seconds) for each in pod.spec.tolerations] == expected
 
 
 class SilentBackend:

@@ -101,6 +101,25 @@ def test_ready_waits_for_readiness_gates(gate: str | None, message: str) -> None
     assert (found.status, found.message) == ("False" if message else "True", message)
 
 
+@pytest.mark.parametrize(
+    ("containers", "first", "second", "expected"),
+    [
+        ("True", "True", "True", "True"),
+        ("True", "True", "False", "False"),
+        ("True", "False", "True", "False"),
+        ("False", "True", "True", "False"),
+    ],
+)
+def test_ready_needs_ready_containers_and_all_gates(
+    containers: str, first: str, second: str, expected: str
+) -> None:
+    gates = {"example.com/first": first, "example.com/second": second}
+    spec = pod(readinessGates=[{"conditionType": gate} for gate in gates]).spec
+    shown = [PodCondition(type=gate, status=status) for gate, status in gates.items()]
+    found = ready_condition(spec, shown, PodCondition(type="ContainersReady", status=containers))
+    assert found.status == expected
+
+
 def test_transition_time_changes_only_with_the_status() -> None:
     later = NOON + timedelta(seconds=5)
     held = (PodCondition(type="Ready", status="True", last_transition_time=NOON),)

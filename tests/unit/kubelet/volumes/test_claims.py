@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from podling.api.core_v1 import PersistentVolume, PersistentVolumeClaim
+from podling.api.core_v1 import Event, PersistentVolume, PersistentVolumeClaim
 from podling.kubelet.config import KubeletConfig
 from podling.kubelet.volumes import claims
 from podling.testing import ControlPlane
@@ -19,7 +19,8 @@ from tests.support.kubelet_node import pod, sim_node
 async def test_pod_waits_for_its_claim_and_starts_soon_after_it_is_bound(
     cluster: ControlPlane, tmp_path: Path
 ) -> None:
-    """A pod that no scheduler has held back. What it waits for is an event when it begins or changes."""
+    """A pod that no scheduler has held back. What it waits for is an event when it begins or changes, and
+    then with each of upstream's tries."""
     path = {"hostPath": {"path": "/data"}, "storageClassName": "manual"}
     modes = {"accessModes": ["ReadWriteOnce"]}
     size = {"storage": "1Gi"}
@@ -38,6 +39,9 @@ async def test_pod_waits_for_its_claim_and_starts_soon_after_it_is_bound(
         await node.pass_time(300)
         missing = 'failed to fetch PVC from API server: persistentvolumeclaims "data" not found'
         assert [text for text in await node.events() if "FailedMount" in text] == [head + missing]
+        events = (await node.client.list(Event, "default")).items
+        (event,) = [each for each in events if each.reason == "FailedMount"]
+        assert 300 / 16 <= (event.count or 0) <= 300 / 10, "an event each 10 to 15 s"
         await node.client.create(msgspec.convert(volume, PersistentVolume))
         created = await node.client.create(msgspec.convert(claim, PersistentVolumeClaim))
         await node.pass_time(2)

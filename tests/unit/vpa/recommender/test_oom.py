@@ -5,9 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from podling.api.core_v1 import Event, Pod
 from podling.client.base import Key
+from podling.kubelet.eviction.eviction_ranking import ContainerUse, PodUse, explain
+from podling.kubelet.node.node_pressure import Observation, Threshold
 from podling.machinery.encoding import codec
 from podling.sim.loop import EPOCH
 from podling_vpa.recommender.oom import Oom, ooms_between, ooms_of_eviction
@@ -75,6 +78,14 @@ def eviction(names: str, uses: str, resources: str, reason: str = "Evicted", kin
         "involvedObject": {"kind": kind, "namespace": "default", "name": "web"},
     }
     return codec.from_plain(plain, Event)
+
+
+def test_kubelet_says_which_container_it_evicted_a_pod_for() -> None:
+    use = PodUse(pod(RUNNING), (ContainerUse("app", memory=2 << 20),))
+    why = explain(use, Threshold("memory.available", "1Gi"), Observation(0, 2 << 30))
+    event = eviction("", "", "")
+    said = structs.replace(event, metadata=structs.replace(event.metadata, annotations=why.annotations))
+    assert [(found.container, found.memory) for found in ooms_of_eviction(said)] == [("app", 2 << 20)]
 
 
 @pytest.mark.parametrize(

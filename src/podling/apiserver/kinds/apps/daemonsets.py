@@ -38,7 +38,7 @@ from podling.apiserver.kinds.common.cells import (
 from podling.apiserver.kinds.common.checks import Errors
 from podling.apiserver.kinds.common.filling import change, fill_absent, fill_empty
 from podling.apiserver.kinds.pod.pod_defaults import default_pod_template
-from podling.machinery import fields
+from podling.machinery import fields, label_checks
 from podling.machinery.encoding import codec
 from podling.machinery.fields import Path
 from podling.machinery.pods import TEMPLATE_GENERATION
@@ -87,7 +87,7 @@ class DaemonSetRules(KindRules[DaemonSet]):
 
     def validate(self, obj: DaemonSet, context: Context) -> Errors:
         spec = obj.spec
-        errors = checks.label_selector(SPEC.child("selector"), spec.selector)
+        errors = label_checks.label_selector(SPEC.child("selector"), spec.selector)
         errors += template_errors(spec.template, spec.selector, "DaemonSet")
         errors += checks.non_negative(SPEC.child("minReadySeconds"), spec.min_ready_seconds)
         errors += _strategy_errors(SPEC.child("updateStrategy"), spec.update_strategy)

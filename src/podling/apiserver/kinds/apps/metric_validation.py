@@ -50,7 +50,7 @@ def reference_errors(
         here = path.child(name)
         if not value:
             errors.append(fields.required(here))
-        errors += checks.invalid_each(here, value, names.path_segment_errors(value))
+        errors += fields.invalid_each(here, value, names.path_segment_errors(value))
     version = reference.api_version or ""
     text = "" if any_version else group_version_error(version, in_group=in_group)
     return [*errors, fields.invalid(path.child("apiVersion"), version, text)] if text else errors
@@ -197,7 +197,7 @@ def _identifier_errors(path: Path, metric: MetricIdentifier) -> Errors:
     where = path.child("name")
     if not metric.name:
         return [fields.required(where, "must specify a metric name")]
-    return checks.invalid_each(where, metric.name, names.path_segment_errors(metric.name))
+    return fields.invalid_each(where, metric.name, names.path_segment_errors(metric.name))
 
 
 def behavior_errors(path: Path, behavior: HorizontalPodAutoscalerBehavior) -> Errors:

@@ -20,7 +20,7 @@ from podling.apiserver.kinds.common.filling import change
 from podling.apiserver.kinds.pod.pod_unsupported import unsupported_fields
 from podling.apiserver.kinds.pod.pod_validation import validate_pod_template
 from podling.apiserver.kinds.pod.pod_warnings import spec_warnings
-from podling.machinery import fields, names
+from podling.machinery import fields, label_checks, names
 from podling.machinery.fields import Path
 from podling.machinery.selectors import NOTHING, SelectorError, from_label_selector, from_labels
 
@@ -40,7 +40,7 @@ def selector_errors(selector: LabelSelector | None) -> Errors:
     path = SPEC.child("selector")
     if selector is None or selector == LabelSelector():
         return [fields.required(path)]
-    return checks.label_selector(path, selector)
+    return label_checks.label_selector(path, selector)
 
 
 def template_errors(template: PodTemplateSpec | None, selector: LabelSelector | None, kind: str) -> Errors:

@@ -15,9 +15,8 @@ from podling.api.authorization_v1 import (
     SubjectAccessReview,
 )
 from podling.api.meta_v1 import FieldSelectorRequirement, ObjectMeta
-from podling.apiserver.kinds.common import checks
 from podling.apiserver.kinds.common.checks import Errors
-from podling.machinery import fields
+from podling.machinery import fields, label_checks
 from podling.machinery.fields import Path
 
 SPEC = Path("spec")
@@ -86,7 +85,7 @@ def _selector_errors(wanted: ResourceAttributes | None) -> Errors:
         errors += _form_errors(path, wanted.label_selector)
         for position, label in enumerate(wanted.label_selector.requirements):
             here = path.child("requirements").index(position)
-            errors += checks.label_requirement(here, label, any_operator=True)
+            errors += label_checks.label_requirement(here, label, any_operator=True)
     return errors
 
 
@@ -102,4 +101,4 @@ def _form_errors(path: Path, selector: FieldSelectorAttributes | LabelSelectorAt
 
 def _field_errors(path: Path, requirement: FieldSelectorRequirement) -> Errors:
     errors = [] if requirement.key else [fields.required(path.child("key"), "must be specified")]
-    return errors + checks.operand_errors(path, requirement.operator, requirement.values)
+    return errors + label_checks.operand_errors(path, requirement.operator, requirement.values)

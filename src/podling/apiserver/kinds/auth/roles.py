@@ -21,9 +21,9 @@ from podling.api.rbac_v1 import (
     Subject,
 )
 from podling.apiserver.kinds.common.base import Context, KindRules
-from podling.apiserver.kinds.common.checks import label_selector
 from podling.machinery import fields, names
 from podling.machinery.fields import FieldError, Path
+from podling.machinery.label_checks import label_selector
 from podling.machinery.selectors import SelectorError, from_label_selector
 from podling.machinery.tables import Column
 

@@ -24,7 +24,7 @@ from podling.apiserver.kinds.common.cells import (
 from podling.apiserver.kinds.common.checks import Errors
 from podling.apiserver.kinds.common.filling import change, fill_absent, fill_empty, map_items
 from podling.apiserver.kinds.pod.pod_defaults import default_pod_template
-from podling.machinery import fields, names
+from podling.machinery import fields, label_checks, names
 from podling.machinery.fields import Path
 from podling.machinery.selectors import SelectorError, from_label_selector
 from podling.machinery.tables import Column, human_duration
@@ -176,7 +176,7 @@ def _spec_errors(job: Job) -> Errors:
     if job.spec.selector is None:
         errors.append(fields.required(path))
     else:
-        errors += checks.label_selector(path, job.spec.selector)
+        errors += label_checks.label_selector(path, job.spec.selector)
     return errors + selector_match_errors(job.spec.template, job.spec.selector)
 
 

@@ -1,7 +1,8 @@
 """Validation functions that many kinds share; they return Kubernetes' field errors.
 
 A check takes the path of a field and its value, and returns an empty list for a valid value. Checks of
-formats alone are in ``machinery.names``; here they get a path.
+formats alone are in ``machinery.names``; here they get a path. Those of labels, selectors and annotations
+are in ``machinery.label_checks``.
 
 Upstream: ``apimachinery/pkg/api/validation``, ``apimachinery/pkg/apis/meta/v1/validation``.
 """
@@ -9,12 +10,12 @@ Upstream: ``apimachinery/pkg/api/validation``, ``apimachinery/pkg/apis/meta/v1/v
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from podling.api.meta_v1 import LabelSelector, LabelSelectorRequirement, ObjectMeta
-from podling.machinery import fields, names
+from podling.api.meta_v1 import ObjectMeta
+from podling.machinery import fields, label_checks, names
 from podling.machinery.fields import FieldError, Path
 from podling.machinery.quantity import parse
 
@@ -26,13 +27,6 @@ IMMUTABLE = "field is immutable"
 FILE_MODE = "must be a number between 0 and 0777 (octal), both inclusive"
 MAX_INT32 = 2**31 - 1
 _LOCAL_MULTICAST = {4: ipaddress.ip_network("224.0.0.0/24"), 6: ipaddress.ip_network("ff02::/16")}
-SELECTOR_OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist")
-MAX_ANNOTATIONS_BYTES = 256 * 1024
-
-
-def invalid_each(path: Path, value: Any, messages: Iterable[str]) -> Errors:
-    """Return an *Invalid value* error for each message of a name check."""
-    return [fields.invalid(path, value, message) for message in messages]
 
 
 def one_of(path: Path, value: str | None, supported: Sequence[str]) -> Errors:
@@ -69,7 +63,7 @@ def port_number(path: Path, value: int | None) -> Errors:
 def port_or_name(path: Path, value: int | str | None) -> Errors:
     """Check a target port: a number, or the name of a container's port."""
     if isinstance(value, str):
-        return invalid_each(path, value, names.port_name_errors(value))
+        return fields.invalid_each(path, value, names.port_name_errors(value))
     return port_number(path, value or 0)
 
 
@@ -83,21 +77,21 @@ def numeric_id(path: Path, value: int | None) -> Errors:
 
 
 def dns_label(path: Path, value: str) -> Errors:
-    return invalid_each(path, value, names.dns_label_errors(value))
+    return fields.invalid_each(path, value, names.dns_label_errors(value))
 
 
 def dns_subdomain(path: Path, value: str) -> Errors:
-    return invalid_each(path, value, names.dns_subdomain_errors(value))
+    return fields.invalid_each(path, value, names.dns_subdomain_errors(value))
 
 
 def label_name(path: Path, key: str) -> Errors:
     """Check a label's key; topology keys, resource names and condition types have the same format."""
-    return invalid_each(path, key, names.qualified_name_errors(key))
+    return fields.invalid_each(path, key, names.qualified_name_errors(key))
 
 
 def ip(path: Path, value: str, known: Container[str] = ()) -> Errors:
     """Check an IP address. Addresses in ``known``, those of the stored object, stay valid."""
-    return [] if value in known else invalid_each(path, value, names.ip_errors(value))
+    return [] if value in known else fields.invalid_each(path, value, names.ip_errors(value))
 
 
 def fraction_warnings(path: Path, resources: Mapping[str, str], resource_names: Sequence[str]) -> list[str]:
@@ -134,56 +128,12 @@ def domain_prefixed_path(path: Path, value: str) -> Errors:
         return [fields.required(path)]
     if not host or not rest:
         return [fields.invalid(path, value, 'must be a domain-prefixed path (such as "acme.io/foo")')]
-    return dns_subdomain(path, host) + invalid_each(path, rest, names.http_path_errors(rest))
+    return dns_subdomain(path, host) + fields.invalid_each(path, rest, names.http_path_errors(rest))
 
 
 def cidr(path: Path, value: str, known: Container[str] = ()) -> Errors:
     """Check a CIDR. Those in ``known``, the CIDRs of the stored object, stay valid."""
-    return [] if value in known else invalid_each(path, value, names.cidr_errors(value))
-
-
-def labels(path: Path, values: Mapping[str, str]) -> Errors:
-    """Check the keys and values of a map of labels."""
-    errors: Errors = []
-    for key, value in sorted(values.items()):
-        if problems := names.qualified_name_errors(key):
-            errors += invalid_each(path, key, problems)
-        if problems := names.label_value_errors(value):
-            errors += invalid_each(path, value, problems)
-    return errors
-
-
-def label_selector(path: Path, selector: LabelSelector | None) -> Errors:
-    if selector is None:
-        return []
-    errors = labels(path.child("matchLabels"), selector.match_labels)
-    for position, requirement in enumerate(selector.match_expressions):
-        errors += label_requirement(path.child("matchExpressions").index(position), requirement)
-    return errors
-
-
-def label_requirement(
-    path: Path, requirement: LabelSelectorRequirement, *, any_operator: bool = False
-) -> Errors:
-    errors = operand_errors(path, requirement.operator, requirement.values)
-    if requirement.operator not in SELECTOR_OPERATORS and not any_operator:
-        text = "not a valid selector operator"
-        errors.append(fields.invalid(path.child("operator"), requirement.operator, text))
-    errors += label_name(path.child("key"), requirement.key)
-    for position, value in enumerate(requirement.values):
-        errors += invalid_each(path.child("values").index(position), value, names.label_value_errors(value))
-    return errors
-
-
-def operand_errors(path: Path, operator: str, values: Sequence[str]) -> Errors:
-    """Return an error if a selector requirement lacks values, or has values that its operator forbids."""
-    where = path.child("values")
-    if operator in ("In", "NotIn") and not values:
-        return [fields.required(where, "must be specified when `operator` is 'In' or 'NotIn'")]
-    if operator in ("Exists", "DoesNotExist") and values:
-        text = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"
-        return [fields.forbidden(where, text)]
-    return []
+    return [] if value in known else fields.invalid_each(path, value, names.cidr_errors(value))
 
 
 def immutable(path: Path, new: Any, old: Any) -> Errors:
@@ -219,27 +169,17 @@ def int_or_percent(path: Path, value: int | str | None) -> Errors:
     if value is None:
         return []
     if isinstance(value, str):
-        return invalid_each(path, value, names.percent_errors(value))
+        return fields.invalid_each(path, value, names.percent_errors(value))
     return non_negative(path, value)
 
 
 def template_metadata(path: Path, metadata: ObjectMeta) -> Errors:
     """Check a template's metadata: labels and annotations, and no other fields."""
-    errors = annotation_map(path.child("annotations"), metadata.annotations)
-    errors += labels(path.child("labels"), metadata.labels)
+    errors = label_checks.annotation_map(path.child("annotations"), metadata.annotations)
+    errors += label_checks.labels(path.child("labels"), metadata.labels)
     given = [
         spelled
         for name, spelled in zip(metadata.__struct_fields__, metadata.__struct_encode_fields__, strict=True)
         if name not in ("annotations", "labels") and getattr(metadata, name)
     ]
     return errors + [fields.forbidden(path.child(name), "cannot be set") for name in given]
-
-
-def annotation_map(path: Path, values: Mapping[str, str]) -> Errors:
-    """Check annotations: keys like labels in any case, and a limited total size."""
-    errors: Errors = []
-    for key in sorted(values):
-        errors += invalid_each(path, key, names.qualified_name_errors(key.lower()))
-    if sum(len(key.encode()) + len(value.encode()) for key, value in values.items()) > MAX_ANNOTATIONS_BYTES:
-        errors.append(fields.too_long(path, MAX_ANNOTATIONS_BYTES))
-    return errors

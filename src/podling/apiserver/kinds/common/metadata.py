@@ -15,8 +15,7 @@ from msgspec import structs
 
 from podling import clock
 from podling.api.meta_v1 import ObjectMeta, OwnerReference
-from podling.apiserver.kinds.common import checks
-from podling.machinery import errors, fields, names
+from podling.machinery import errors, fields, label_checks, names
 from podling.machinery.fields import FieldError, Path
 
 METADATA = Path("metadata")
@@ -206,9 +205,9 @@ def _check_no_more_finalizers(new: Sequence[str], old: Sequence[str]) -> list[Fi
 def _check_common(metadata: ObjectMeta) -> list[FieldError]:
     found: list[FieldError] = []
     if metadata.labels:
-        found += checks.labels(METADATA.child("labels"), metadata.labels)
+        found += label_checks.labels(METADATA.child("labels"), metadata.labels)
     if metadata.annotations:
-        found += checks.annotation_map(METADATA.child("annotations"), metadata.annotations)
+        found += label_checks.annotation_map(METADATA.child("annotations"), metadata.annotations)
     if metadata.owner_references:
         found += _check_owners(metadata.owner_references, METADATA.child("ownerReferences"))
     return found

@@ -5,7 +5,6 @@ Upstream: ``ValidateSignerName`` and ``ValidateClusterTrustBundleName`` in ``pkg
 
 from __future__ import annotations
 
-from podling.apiserver.kinds.common import checks
 from podling.apiserver.kinds.common.checks import Errors
 from podling.machinery import fields, names
 from podling.machinery.fields import Path
@@ -40,7 +39,7 @@ def _part_errors(path: Path, text: str, *, is_domain: bool) -> Errors:
     for label in text.split("."):
         problems = [f'validating label "{label}": {problem}' for problem in check(label)]
         if problems:
-            return checks.invalid_each(path, text, problems)
+            return fields.invalid_each(path, text, problems)
     return []
 
 

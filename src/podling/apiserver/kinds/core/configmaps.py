@@ -33,7 +33,7 @@ def decoded_size(base64_text: str) -> int:
 def key_errors(path: Path, data: Mapping[str, str]) -> Errors:
     errors: Errors = []
     for key in data:
-        errors += checks.invalid_each(path.key(key), key, names.config_map_key_errors(key))
+        errors += fields.invalid_each(path.key(key), key, names.config_map_key_errors(key))
     return errors
 
 

@@ -49,6 +49,6 @@ class LeaseRules(KindRules[Lease]):
 def _strategy_errors(path: Path, strategy: str) -> Errors:
     """Return the errors in a strategy. ``path`` repeats the field's name, as Kubernetes does."""
     if "/" in strategy:
-        return checks.invalid_each(path, strategy, names.qualified_name_errors(strategy))
+        return fields.invalid_each(path, strategy, names.qualified_name_errors(strategy))
     known = strategy in LEASE_STRATEGIES
     return [] if known else [fields.not_supported(path, strategy, LEASE_STRATEGIES)]

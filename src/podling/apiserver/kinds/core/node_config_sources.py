@@ -7,7 +7,6 @@ Upstream: ``validateNodeConfigSourceSpec`` and ``validateNodeConfigStatus`` in
 from __future__ import annotations
 
 from podling.api.core_v1 import ConfigMapNodeConfigSource, Node, NodeConfigSource
-from podling.apiserver.kinds.common import checks
 from podling.apiserver.kinds.common.checks import Errors
 from podling.machinery import fields, names
 from podling.machinery.fields import Path
@@ -52,5 +51,5 @@ def _config_map_errors(path: Path, source: ConfigMapNodeConfigSource, *, in_stat
     ):
         where = path.child(name)
         errors += [] if value else [fields.required(where, f"{name} must be set")]
-        errors += checks.invalid_each(where, value, check(value)) if value else []
+        errors += fields.invalid_each(where, value, check(value)) if value else []
     return errors

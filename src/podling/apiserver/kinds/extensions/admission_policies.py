@@ -38,7 +38,7 @@ from podling.apiserver.kinds.extensions.policy_expressions import (
     validation_errors,
     variable_errors,
 )
-from podling.machinery import fields, names
+from podling.machinery import fields, label_checks, names
 from podling.machinery.fields import Path
 
 SPEC = Path("spec")
@@ -185,10 +185,10 @@ def _binding_errors(spec: Any) -> Errors:
 def _param_errors(path: Path, ref: ParamRef) -> Errors:
     errors: Errors = []
     if ref.name:
-        errors += checks.invalid_each(path.child("name"), ref.name, names.path_segment_errors(ref.name))
+        errors += fields.invalid_each(path.child("name"), ref.name, names.path_segment_errors(ref.name))
         errors += [fields.forbidden(path.child("name"), _EXCLUSIVE)] if ref.selector is not None else []
     if ref.selector is not None:
-        errors += checks.label_selector(path.child("selector"), ref.selector)
+        errors += label_checks.label_selector(path.child("selector"), ref.selector)
         errors += [fields.forbidden(path.child("selector"), _EXCLUSIVE)] if ref.name else []
     if not ref.name and ref.selector is None:
         errors.append(fields.required(path, "one of name or selector must be specified"))

@@ -20,7 +20,7 @@ from podling.apiserver.kinds.common import checks
 from podling.apiserver.kinds.common.checks import Errors
 from podling.apiserver.kinds.common.expressions import typed_expression_errors
 from podling.apiserver.kinds.common.filling import change, fill_absent, map_items
-from podling.machinery import fields, names
+from podling.machinery import fields, label_checks, names
 from podling.machinery.fields import Path
 
 FAILURE_POLICIES = ("Fail", "Ignore")
@@ -116,7 +116,7 @@ def match_errors(path: Path, match: MatchResources | None) -> Errors:
         ("objectSelector", match.object_selector),
     ):
         errors += [fields.required(path.child(name))] if selector is None else []
-        errors += checks.label_selector(path.child(name), selector)
+        errors += label_checks.label_selector(path.child(name), selector)
     for name, rules in (
         ("resourceRules", match.resource_rules),
         ("excludeResourceRules", match.exclude_resource_rules),
@@ -130,7 +130,7 @@ def _named_rule_errors(path: Path, rule: NamedRuleWithOperations) -> Errors:
     errors: Errors = []
     for position, name in enumerate(rule.resource_names):
         here = path.child("resourceNames").index(position)
-        errors += checks.invalid_each(here, name, names.path_segment_errors(name))
+        errors += fields.invalid_each(here, name, names.path_segment_errors(name))
         errors += [fields.duplicate(here, name)] if name in rule.resource_names[:position] else []
     return errors + rule_errors(path, rule)
 

@@ -42,7 +42,7 @@ class APIServiceRules(TableRules[APIService]):
         elif version != "v1":
             text = "only v1 may have an empty group and it better be legacy kube"
             errors.append(fields.required(SPEC.child("group"), text))
-        errors += checks.invalid_each(SPEC.child("version"), version, names.dns_1035_label_errors(version))
+        errors += fields.invalid_each(SPEC.child("version"), version, names.dns_1035_label_errors(version))
         for field, value, highest in (
             ("groupPriorityMinimum", spec.group_priority_minimum, HIGHEST_GROUP_PRIORITY),
             ("versionPriority", spec.version_priority, HIGHEST_VERSION_PRIORITY),

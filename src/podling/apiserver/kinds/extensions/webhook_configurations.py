@@ -35,7 +35,7 @@ from podling.apiserver.kinds.extensions.admission_rules import (
     default_rule,
     rule_errors,
 )
-from podling.machinery import fields, names
+from podling.machinery import fields, label_checks, names
 from podling.machinery.fields import Path
 
 REVIEW_VERSIONS = ("v1", "v1beta1")
@@ -139,8 +139,8 @@ def _webhook_errors(path: Path, hook: Webhook, strictness: Strictness) -> Errors
     if seconds is not None and not 1 <= seconds <= LONGEST_SECONDS:
         text = f"the timeout value must be between 1 and {LONGEST_SECONDS} seconds"
         errors.append(fields.invalid(path.child("timeoutSeconds"), seconds, text))
-    errors += checks.label_selector(path.child("namespaceSelector"), hook.namespace_selector)
-    errors += checks.label_selector(path.child("objectSelector"), hook.object_selector)
+    errors += label_checks.label_selector(path.child("namespaceSelector"), hook.namespace_selector)
+    errors += label_checks.label_selector(path.child("objectSelector"), hook.object_selector)
     if isinstance(hook, MutatingWebhook):
         again = path.child("reinvocationPolicy")
         errors += checks.one_of(again, hook.reinvocation_policy, REINVOCATION_POLICIES)
@@ -172,7 +172,7 @@ def _version_errors(path: Path, versions: Sequence[str], strictness: Strictness)
         if version in versions[:position]:
             errors.append(fields.invalid(path.index(position), version, "duplicate version"))
             continue
-        errors += checks.invalid_each(path.index(position), version, names.dns_1035_label_errors(version))
+        errors += fields.invalid_each(path.index(position), version, names.dns_1035_label_errors(version))
     if strictness.recognized_versions and not set(versions) & {*REVIEW_VERSIONS}:
         errors.append(fields.invalid(path, versions, f"must include at least one of {known}"))
     return errors

@@ -180,7 +180,7 @@ def _resource_rule_errors(path: Path, rule: ResourcePolicyRule) -> Errors:
     intro = "each member of this list must be '*' or a DNS-1123 label; "
     for position, namespace in enumerate(rule.namespaces):
         problems = [intro + text for text in names.dns_label_errors(namespace)]
-        errors += checks.invalid_each(where.index(position), namespace, problems)
+        errors += fields.invalid_each(where.index(position), namespace, problems)
     return errors
 
 

@@ -17,7 +17,7 @@ from podling.apiserver.kinds.common.cells import AGE, NAME, UNSET, age
 from podling.apiserver.kinds.common.checks import Errors
 from podling.apiserver.kinds.common.filling import change, fill_absent, fill_empty, map_items
 from podling.apiserver.kinds.networking.endpoints import PROTOCOLS, shorten
-from podling.machinery import fields, names
+from podling.machinery import fields, label_checks, names
 from podling.machinery.fields import Path
 from podling.machinery.tables import Column
 
@@ -166,7 +166,7 @@ def _topology_errors(path: Path, endpoint: Endpoint) -> Errors:
     errors: Errors = []
     if len(labels) > MAX_TOPOLOGY_LABELS:
         errors.append(fields.too_many(path, len(labels), MAX_TOPOLOGY_LABELS))
-    return errors + checks.labels(path, labels)
+    return errors + label_checks.labels(path, labels)
 
 
 def _zone_hint_errors(path: Path, zones: Sequence[ForZone]) -> Errors:
@@ -176,7 +176,7 @@ def _zone_hint_errors(path: Path, zones: Sequence[ForZone]) -> Errors:
     for position, zone in enumerate(zones):
         here = path.index(position).child("name")
         errors += [fields.duplicate(here, zone.name)] if zone in zones[:position] else []
-        errors += checks.invalid_each(here, zone.name, names.label_value_errors(zone.name))
+        errors += fields.invalid_each(here, zone.name, names.label_value_errors(zone.name))
     return errors
 
 

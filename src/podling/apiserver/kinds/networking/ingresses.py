@@ -117,7 +117,7 @@ def _secret_errors(path: Path, name: str | None) -> Errors:
 
 def _name_errors(path: Path, host: str) -> Errors:
     if "*" in host:
-        return checks.invalid_each(path, host, names.wildcard_dns_subdomain_errors(host))
+        return fields.invalid_each(path, host, names.wildcard_dns_subdomain_errors(host))
     return checks.dns_subdomain(path, host)
 
 
@@ -195,7 +195,7 @@ def reference_errors(path: Path, reference: Any) -> Errors:
     for name, value in (("kind", reference.kind), ("name", reference.name)):
         where = path.child(name)
         errors += (
-            checks.invalid_each(where, value, names.path_segment_errors(value))
+            fields.invalid_each(where, value, names.path_segment_errors(value))
             if value
             else [fields.required(where, f"{name} is required")]
         )

@@ -36,7 +36,7 @@ class IPAddressRules(TableRules[IPAddress]):
         ):
             where = path.child(name)
             if value:
-                errors += checks.invalid_each(where, value, names.path_segment_errors(value))
+                errors += fields.invalid_each(where, value, names.path_segment_errors(value))
             elif needed:
                 errors.append(fields.required(where))
         return errors

@@ -19,7 +19,7 @@ from podling.apiserver.kinds.common.base import Context, KindRules
 from podling.apiserver.kinds.common.cells import AGE, NAME, age, selector_text
 from podling.apiserver.kinds.common.checks import Errors
 from podling.apiserver.kinds.common.filling import change, fill_empty, map_items
-from podling.machinery import fields, names
+from podling.machinery import fields, label_checks, names
 from podling.machinery.fields import Path
 from podling.machinery.tables import Column
 
@@ -77,7 +77,7 @@ def _all_blocks(spec: NetworkPolicySpec) -> Iterator[tuple[Path, str]]:
 
 def _spec_errors(spec: NetworkPolicySpec, known: Container[str]) -> Errors:
     """Return the errors in a spec. CIDRs in ``known``, those of the stored policy, stay valid."""
-    errors = checks.label_selector(SPEC.child("podSelector"), spec.pod_selector)
+    errors = label_checks.label_selector(SPEC.child("podSelector"), spec.pod_selector)
     for position, rule in enumerate(spec.ingress):
         here = SPEC.child("ingress").index(position)
         errors += _port_and_peer_errors(here, rule.ports, here.child("from"), rule.from_, known)
@@ -126,8 +126,8 @@ def _port_errors(path: Path, port: NetworkPolicyPort) -> Errors:
 
 
 def _peer_errors(path: Path, peer: NetworkPolicyPeer, known: Container[str]) -> Errors:
-    errors = checks.label_selector(path.child("podSelector"), peer.pod_selector)
-    errors += checks.label_selector(path.child("namespaceSelector"), peer.namespace_selector)
+    errors = label_checks.label_selector(path.child("podSelector"), peer.pod_selector)
+    errors += label_checks.label_selector(path.child("namespaceSelector"), peer.namespace_selector)
     selects = peer.pod_selector is not None or peer.namespace_selector is not None
     if peer.ip_block is None:
         return errors if selects else [*errors, fields.required(path, "must specify a peer")]

@@ -33,7 +33,7 @@ class ServiceCIDRRules(TableRules[ServiceCIDR]):
             return [fields.invalid(path, obj.spec, _ONE_OF_EACH)]
         errors: Errors = []
         for position, block in enumerate(blocks):
-            errors += checks.invalid_each(path.index(position), block, names.canonical_cidr_errors(block))
+            errors += fields.invalid_each(path.index(position), block, names.canonical_cidr_errors(block))
         return errors
 
     def validate_update(self, new: ServiceCIDR, old: ServiceCIDR, context: Context) -> Errors:

@@ -17,7 +17,7 @@ from podling.apiserver.kinds.networking.service_addresses import (
     address_errors,
     is_headless,
 )
-from podling.machinery import fields, names
+from podling.machinery import fields, label_checks, names
 from podling.machinery.fields import Path
 
 SPEC, ANNOTATIONS = Path("spec"), Path("metadata.annotations")
@@ -50,7 +50,7 @@ def validate_service(service: Service, old: ServiceSpec = _NOTHING) -> Errors:
         errors.append(fields.required(SPEC.child("ports")))
     errors += _type_errors(spec)
     errors += _port_errors(SPEC.child("ports"), spec)
-    errors += checks.labels(SPEC.child("selector"), spec.selector)
+    errors += label_checks.labels(SPEC.child("selector"), spec.selector)
     errors += _affinity_errors(spec)
     errors += address_errors(spec, old.cluster_ips)
     for position, address in enumerate(spec.external_ips):

@@ -15,7 +15,7 @@ from podling.api.core_v1 import (
 )
 from podling.apiserver.kinds.common import checks
 from podling.apiserver.kinds.common.checks import Errors
-from podling.machinery import fields
+from podling.machinery import fields, label_checks
 from podling.machinery.fields import Path
 from podling.machinery.quantity import ZERO, parse
 
@@ -43,7 +43,7 @@ def validate_claim_spec(
     errors: Errors = []
     if not spec.access_modes:
         errors.append(fields.required(path.child("accessModes"), "at least 1 access mode is required"))
-    errors += checks.label_selector(path.child("selector"), spec.selector)
+    errors += label_checks.label_selector(path.child("selector"), spec.selector)
     errors += access_mode_errors(path.child("accessModes"), spec.access_modes)
     storage = spec.resources.requests.get("storage")
     here = path.child("resources").key("storage")

@@ -119,7 +119,7 @@ def _common_errors(path: Path, container: AnyContainer, scope: PodScope) -> Erro
     if not container.name:
         errors.append(fields.required(path.child("name")))
     elif problems := names.dns_label_errors(container.name):
-        errors += checks.invalid_each(path.child("name"), container.name, problems)
+        errors += fields.invalid_each(path.child("name"), container.name, problems)
     if not container.image:
         errors.append(fields.required(path.child("image")))
     if container.termination_message_policy not in MESSAGE_POLICIES:
@@ -165,7 +165,7 @@ def _port_errors(path: Path, ports: tuple[ContainerPort, ...]) -> Errors:
         here = path.index(position)
         if port.name:
             problems = names.port_name_errors(port.name)
-            errors += checks.invalid_each(here.child("name"), port.name, problems)
+            errors += fields.invalid_each(here.child("name"), port.name, problems)
             errors += [] if problems else _duplicate_name_errors(here.child("name"), port.name, seen)
         if not port.container_port:
             errors.append(fields.required(here.child("containerPort")))

@@ -67,7 +67,7 @@ def validate_env(path: Path, variables: tuple[EnvVar, ...], scope: PodScope) -> 
         if not variable.name:
             errors.append(fields.required(path.index(position).child("name")))
         elif problems := names.env_var_name_errors(variable.name):
-            errors += checks.invalid_each(path.index(position).child("name"), variable.name, problems)
+            errors += fields.invalid_each(path.index(position).child("name"), variable.name, problems)
         if variable.value_from is not None:
             errors += _value_from_errors(path.index(position).child("valueFrom"), variable, scope)
     return errors
@@ -114,7 +114,7 @@ def validate_env_from(path: Path, sources: tuple[EnvFromSource, ...]) -> Errors:
         here = path.index(position)
         if source.prefix:
             problems = names.env_var_name_errors(source.prefix)
-            errors += checks.invalid_each(here.child("prefix"), source.prefix, problems)
+            errors += fields.invalid_each(here.child("prefix"), source.prefix, problems)
         given = [
             (name, ref.name)
             for name, ref in (("configMapRef", source.config_map_ref), ("secretRef", source.secret_ref))
@@ -134,7 +134,7 @@ def _reference_name_errors(path: Path, name: str | None) -> Errors:
         return [fields.required(path)]
     # Upstream checks these as prefixes of a name, which may end with a dash.
     problems = names.dns_subdomain_errors(f"{name[:-1]}a" if len(name) > 1 and name[-1] == "-" else name)
-    return checks.invalid_each(path, name, problems)
+    return fields.invalid_each(path, name, problems)
 
 
 def _key_ref_errors(path: Path, ref: ConfigMapKeySelector | SecretKeySelector) -> Errors:
@@ -142,7 +142,7 @@ def _key_ref_errors(path: Path, ref: ConfigMapKeySelector | SecretKeySelector) -
     if not ref.key:
         errors.append(fields.required(path.child("key")))
     else:
-        errors += checks.invalid_each(path.child("key"), ref.key, names.config_map_key_errors(ref.key))
+        errors += fields.invalid_each(path.child("key"), ref.key, names.config_map_key_errors(ref.key))
     return errors
 
 
@@ -170,7 +170,7 @@ def _file_key_ref_errors(path: Path, ref: FileKeySelector) -> Errors:
     if not ref.key:
         errors.append(fields.required(path.child("key")))
     else:
-        errors += checks.invalid_each(path.child("key"), ref.key, names.env_var_name_errors(ref.key))
+        errors += fields.invalid_each(path.child("key"), ref.key, names.env_var_name_errors(ref.key))
     if not ref.volume_name:
         errors.append(fields.required(path.child("volumeName")))
     else:

@@ -56,7 +56,7 @@ def validate_status_update(new: Pod, old: Pod) -> Errors:
         where = STATUS.child("conditions").index(position)
         errors += _generation_errors(where, condition.observed_generation)
         problems = names.qualified_name_errors(condition.type)
-        errors += checks.invalid_each(where.child("Type"), condition.type, problems)
+        errors += fields.invalid_each(where.child("Type"), condition.type, problems)
     nominated = status.nominated_node_name
     if nominated and nominated != before.nominated_node_name:
         errors += checks.dns_subdomain(STATUS.child("nominatedNodeName"), nominated)

@@ -31,7 +31,7 @@ from podling.apiserver.kinds.pod.scheduling_validation import (
 from podling.apiserver.kinds.pod.security_validation import validate_host_users, validate_pod_security_context
 from podling.apiserver.kinds.pod.volume_validation import validate_volumes
 from podling.apiserver.kinds.pod.windows_validation import validate_host_process, validate_operating_system
-from podling.machinery import fields, names
+from podling.machinery import fields, label_checks, names
 from podling.machinery.fields import Path
 
 SPEC, ANNOTATIONS = Path("spec"), Path("metadata.annotations")
@@ -74,9 +74,9 @@ def validate_pod(pod: Pod, *, is_stored: bool = True) -> Errors:
 def validate_pod_template(path: Path, template: PodTemplateSpec) -> Errors:
     """Return the errors in a workload's template at ``path`` (``spec.template``)."""
     spec, annotations = template.spec, template.metadata.annotations
-    errors = checks.labels(path.child("labels"), template.metadata.labels)
+    errors = label_checks.labels(path.child("labels"), template.metadata.labels)
     if annotations:
-        errors += checks.annotation_map(path.child("annotations"), annotations)
+        errors += label_checks.annotation_map(path.child("annotations"), annotations)
         errors += validate_annotations(path.child("annotations"), annotations, spec)
     errors += validate_pod_spec(path.child("spec"), spec)
     errors += validate_profiles(path.child("spec"), annotations, spec) if annotations else []
@@ -125,7 +125,7 @@ def validate_pod_spec(
     if spec.dns_policy not in DNS_POLICIES:
         errors += checks.required_one_of(path.child("dnsPolicy"), spec.dns_policy, DNS_POLICIES)
     if spec.node_selector:
-        errors += checks.labels(path.child("nodeSelector"), spec.node_selector)
+        errors += label_checks.labels(path.child("nodeSelector"), spec.node_selector)
     errors += validate_pod_security_context(path, scope)
     if spec.affinity is not None:
         errors += validate_affinity(path.child("affinity"), spec.affinity)
@@ -234,7 +234,7 @@ def _dns_config_errors(path: Path, config: PodDNSConfig | None, policy: str | No
         if search != ".":
             domain = search.removesuffix(".")
             problems = names.dns_subdomain_with_underscore_errors(domain)
-            errors += checks.invalid_each(here.index(position), domain, problems)
+            errors += fields.invalid_each(here.index(position), domain, problems)
     for position, option in enumerate(config.options):
         if not option.name:
             errors.append(fields.required(path.child("options").index(position), "must not be empty"))

@@ -115,7 +115,7 @@ def _http_get_errors(path: Path, action: HTTPGetAction, scope: PodScope) -> Erro
     errors += checks.one_of(path.child("scheme"), action.scheme, ("HTTP", "HTTPS"))
     for header in action.http_headers:
         problems = names.http_header_name_errors(header.name)
-        errors += checks.invalid_each(path.child("httpHeaders"), header.name, problems)
+        errors += fields.invalid_each(path.child("httpHeaders"), header.name, problems)
     return errors
 
 

@@ -19,7 +19,7 @@ from podling.api.core_v1 import (
 from podling.apiserver.kinds.common import checks
 from podling.apiserver.kinds.common.checks import Errors
 from podling.apiserver.kinds.common.signer_names import bundle_name_errors, signer_name_errors
-from podling.machinery import fields, names
+from podling.machinery import fields, label_checks, names
 from podling.machinery.fields import Path
 
 SHORTEST_TOKEN = 10 * 60
@@ -125,7 +125,7 @@ def _trust_bundle_errors(path: Path, bundle: ClusterTrustBundleProjection) -> Er
         if not bundle.signer_name:
             errors.append(fields.required(path.child("signerName"), "must be a valid signer name"))
         errors += signer_name_errors(path.child("signerName"), bundle.signer_name)
-        errors += checks.label_selector(path.child("labelSelector"), bundle.label_selector)
+        errors += label_checks.label_selector(path.child("labelSelector"), bundle.label_selector)
     else:
         errors.append(fields.required(path, "either name or signerName must be specified"))
     if not bundle.path:
@@ -172,5 +172,5 @@ def _user_annotation_errors(path: Path, annotations: Mapping[str, str]) -> Error
         problems = names.qualified_name_errors(key)
         if not problems and "/" not in key:
             problems = ['must be a domain-prefixed key (such as "acme.io/foo")']
-        errors += checks.invalid_each(path, key, problems)
+        errors += fields.invalid_each(path, key, problems)
     return errors

@@ -24,7 +24,7 @@ from podling.api.core_v1 import (
 from podling.api.meta_v1 import LabelSelector
 from podling.apiserver.kinds.common import checks
 from podling.apiserver.kinds.common.checks import Errors
-from podling.machinery import fields, names
+from podling.machinery import fields, label_checks, names
 from podling.machinery.fields import Path
 
 TAINT_EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
@@ -98,7 +98,7 @@ def _node_requirement_errors(path: Path, requirement: NodeSelectorRequirement, s
     errors += checks.label_name(path.child("key"), requirement.key)
     if strict:
         for position, value in enumerate(values):
-            errors += checks.invalid_each(here.index(position), value, names.label_value_errors(value))
+            errors += fields.invalid_each(here.index(position), value, names.label_value_errors(value))
     return errors
 
 
@@ -130,8 +130,8 @@ def _pod_affinity_errors(path: Path, affinity: PodAffinity | PodAntiAffinity) ->
 
 
 def _pod_affinity_term_errors(path: Path, term: PodAffinityTerm) -> Errors:
-    errors = checks.label_selector(path.child("labelSelector"), term.label_selector)
-    errors += checks.label_selector(path.child("namespaceSelector"), term.namespace_selector)
+    errors = label_checks.label_selector(path.child("labelSelector"), term.label_selector)
+    errors += label_checks.label_selector(path.child("namespaceSelector"), term.namespace_selector)
     for name in term.namespaces:
         errors += checks.dns_label(path.child("namespace"), name)
     errors += _label_key_errors(path, term.match_label_keys, term.mismatch_label_keys, term.label_selector)
@@ -260,7 +260,7 @@ def _spread_constraint_errors(path: Path, constraint: TopologySpreadConstraint, 
     )
     errors += checks.one_of_if_set(path.child("nodeTaintsPolicy"), constraint.node_taints_policy, policies)
     errors += _label_key_errors(path, constraint.match_label_keys, (), constraint.label_selector)
-    return errors + checks.label_selector(path.child("labelSelector"), constraint.label_selector)
+    return errors + label_checks.label_selector(path.child("labelSelector"), constraint.label_selector)
 
 
 def _min_domains_errors(path: Path, constraint: TopologySpreadConstraint) -> Errors:

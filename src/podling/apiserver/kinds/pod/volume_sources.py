@@ -141,7 +141,7 @@ def driver_name_errors(path: Path, name: str) -> Errors:
     errors = [] if name else [fields.required(path)]
     if len(name.encode()) > LONGEST_DRIVER_NAME:
         errors.append(fields.too_long(path, LONGEST_DRIVER_NAME))
-    return errors + checks.invalid_each(path, name, names.dns_subdomain_errors(name.lower()))
+    return errors + fields.invalid_each(path, name, names.dns_subdomain_errors(name.lower()))
 
 
 _SECRETS = (

@@ -79,7 +79,7 @@ def _ephemeral_name_errors(path: Path, volume: Volume, scope: PodScope) -> Error
         return []
     claim = f"{scope.pod_name}-{volume.name}"
     problems = [f'PVC name "{claim}": {problem}' for problem in names.dns_subdomain_errors(claim)]
-    return checks.invalid_each(path, volume.name, problems)
+    return fields.invalid_each(path, volume.name, problems)
 
 
 _SOURCES = {

@@ -50,7 +50,7 @@ def validate_windows_options(path: Path, options: WindowsSecurityContextOptions)
         errors.append(fields.invalid(path.child("gmsaCredentialSpec"), spec, text))
     if options.run_as_user_name is not None:
         name = options.run_as_user_name
-        errors += checks.invalid_each(path.child("runAsUserName"), name, _user_name_problems(name))
+        errors += fields.invalid_each(path.child("runAsUserName"), name, _user_name_problems(name))
     return errors
 
 

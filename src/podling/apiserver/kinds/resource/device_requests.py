@@ -157,7 +157,7 @@ def _toleration_errors(path: Path, toleration: DeviceToleration) -> Errors:
         if value:
             errors.append(fields.invalid(where, value, "must be empty for operator `Exists`"))
     elif toleration.operator == "Equal":
-        errors += checks.invalid_each(where, value, names.label_value_errors(value))
+        errors += fields.invalid_each(where, value, names.label_value_errors(value))
     else:
         errors += checks.required_one_of(path.child("operator"), toleration.operator, OPERATORS)
     return errors + checks.one_of(path.child("effect"), toleration.effect, EFFECTS)
@@ -234,4 +234,4 @@ def attribute_name_errors(path: Path, name: str) -> Errors:
 
 def _identifier_errors(path: Path, name: str) -> Errors:
     errors = [fields.too_long(path, LONGEST_IDENTIFIER)] if len(name.encode()) > LONGEST_IDENTIFIER else []
-    return errors + checks.invalid_each(path, name, names.c_identifier_errors(name))
+    return errors + fields.invalid_each(path, name, names.c_identifier_errors(name))

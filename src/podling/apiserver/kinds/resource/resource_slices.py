@@ -176,7 +176,7 @@ def _attribute_errors(path: Path, attribute: DeviceAttribute) -> Errors:
 def _taint_errors(path: Path, taint: DeviceTaint) -> Errors:
     errors = checks.label_name(path.child("key"), taint.key)
     value = taint.value or ""
-    errors += checks.invalid_each(path.child("value"), value, names.label_value_errors(value))
+    errors += fields.invalid_each(path.child("value"), value, names.label_value_errors(value))
     return errors + checks.required_one_of(path.child("effect"), taint.effect, EFFECTS)
 
 

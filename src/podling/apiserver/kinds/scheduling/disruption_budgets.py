@@ -13,7 +13,7 @@ from podling.apiserver.kinds.common.base import Context, KindRules
 from podling.apiserver.kinds.common.cells import AGE, NAME, age
 from podling.apiserver.kinds.common.checks import Errors
 from podling.apiserver.kinds.common.condition_validation import condition_errors
-from podling.machinery import fields
+from podling.machinery import fields, label_checks
 from podling.machinery.fields import Path
 from podling.machinery.tables import Column
 
@@ -54,7 +54,7 @@ class DisruptionBudgetRules(KindRules[PodDisruptionBudget]):
         for name, value in (("minAvailable", spec.min_available), ("maxUnavailable", spec.max_unavailable)):
             where = SPEC.child(name)
             errors += checks.int_or_percent(where, value) + percentage_errors(where, value)
-        errors += checks.label_selector(SPEC.child("selector"), spec.selector)
+        errors += label_checks.label_selector(SPEC.child("selector"), spec.selector)
         policy = spec.unhealthy_pod_eviction_policy
         return errors + checks.one_of(SPEC.child("unhealthyPodEvictionPolicy"), policy, EVICTION_POLICIES)
 

@@ -142,7 +142,7 @@ def _reference_errors(path: Path, reference: PodGroupTemplateReference | None) -
 
 
 def _name_errors(path: Path, name: str, errors_in: Callable[[str], list[str]]) -> Errors:
-    return checks.invalid_each(path, name, errors_in(name)) if name else [fields.required(path)]
+    return fields.invalid_each(path, name, errors_in(name)) if name else [fields.required(path)]
 
 
 def _controller_errors(path: Path, reference: TypedLocalObjectReference | None) -> Errors:

@@ -12,7 +12,7 @@ from podling.apiserver.kinds.common.filling import change
 from podling.apiserver.kinds.common.table_rules import TableRules
 from podling.apiserver.kinds.pod.resource_validation import requirement_errors
 from podling.apiserver.kinds.pod.scheduling_validation import validate_tolerations
-from podling.machinery import fields
+from podling.machinery import fields, label_checks
 from podling.machinery.fields import Path
 
 
@@ -27,7 +27,7 @@ class RuntimeClassRules(TableRules[RuntimeClass]):
             errors += requirement_errors(Path("overhead"), limits)
         if obj.scheduling is not None:
             path = Path("scheduling")
-            errors += checks.labels(path.child("nodeSelector"), obj.scheduling.node_selector)
+            errors += label_checks.labels(path.child("nodeSelector"), obj.scheduling.node_selector)
             errors += _toleration_errors(path.child("tolerations"), obj.scheduling.tolerations)
         return errors
 

@@ -11,7 +11,7 @@ from podling.apiserver.kinds.common.base import Context
 from podling.apiserver.kinds.common.checks import Errors
 from podling.apiserver.kinds.common.table_rules import TableRules
 from podling.apiserver.kinds.storage.storage_warnings import capacity_warnings
-from podling.machinery import fields
+from podling.machinery import fields, label_checks
 from podling.machinery.fields import Path
 from podling.machinery.quantity import ZERO, parse
 
@@ -20,7 +20,7 @@ class CSIStorageCapacityRules(TableRules[CSIStorageCapacity]):
     unconditional_update = False
 
     def validate(self, obj: CSIStorageCapacity, context: Context) -> Errors:
-        errors = checks.label_selector(Path("nodeTopology"), obj.node_topology)
+        errors = label_checks.label_selector(Path("nodeTopology"), obj.node_topology)
         errors += checks.dns_subdomain(Path("storageClassName"), obj.storage_class_name)
         if obj.capacity is not None and parse(obj.capacity) < ZERO:
             errors.append(fields.invalid(Path("capacity"), str(parse(obj.capacity)), checks.NOT_NEGATIVE))

@@ -9,7 +9,7 @@ import pytest
 from podling.apiserver.kinds.common import checks
 from podling.apiserver.kinds.common.checks import Errors
 from podling.machinery.fields import Path
-from tests.support.causes import Cause, causes, forbidden, invalid, required, unsupported
+from tests.support.causes import Cause, causes, invalid, required, unsupported
 
 F = Path("f")
 RANGE = "must be between 1 and 65535, inclusive"
@@ -53,23 +53,6 @@ def test_value_is_checked_with_causes_of_kubernetes(
     check: Callable[[Path, object], Errors], value: object, expected: list[Cause]
 ) -> None:
     assert causes(check(F, value)) == expected
-
-
-@pytest.mark.parametrize(
-    ("operator", "values", "expected"),
-    [
-        ("In", ["a"], []),
-        ("NotIn", [], [required("f.values", "must be specified when `operator` is 'In' or 'NotIn'")]),
-        ("Exists", [], []),
-        (
-            "DoesNotExist",
-            ["a"],
-            [forbidden("f.values", "may not be specified when `operator` is 'Exists' or 'DoesNotExist'")],
-        ),
-    ],
-)
-def test_operator_decides_on_values(operator: str, values: list[str], expected: list[Cause]) -> None:
-    assert causes(checks.operand_errors(F, operator, values)) == expected
 
 
 def test_empty_value_passes_unless_required_or_held_by_pointer() -> None:
