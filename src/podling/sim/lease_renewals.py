@@ -127,10 +127,8 @@ class LeaseRenewals:
         forget_machine()  # it works for all nodes, and was started by one
         late = 0.0
         while group := self._groups.get(seconds):
-            due = clock.monotonic() + seconds - late
-            await clock.sleep_until_round(seconds - late, is_heartbeat=True)
             # The last renewal of those that a wound clock has passed over is made, at its time.
-            late = clock.seconds_late(due, seconds)
+            late = await clock.sleep_until_round(seconds, late=late, is_heartbeat=True)
             store, now = self._store(), clock.steady_now() - timedelta(seconds=late)
             written = _micro_time(now)
             if store is not None and await _is_reviewed(store):
