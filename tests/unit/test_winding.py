@@ -267,7 +267,7 @@ async def test_last_report_before_the_end_of_a_leap_is_made_at_its_time(machine:
 
 
 async def test_report_at_the_moment_of_an_event_follows_it(machine: Machine) -> None:
-    """The event was set before the last report that the leap passes over: without leaps it comes first, too."""
+    """The event was set before the last report that is passed over: without leaps it comes first, too."""
     machine.timer(900, "event")
     machine.winding.call_report(300, 300, machine.fired.append, "report")
     machine.winding.call_report(300, 300, machine.fired.append, "cancelled").cancel()
