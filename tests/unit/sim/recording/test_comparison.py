@@ -72,7 +72,7 @@ def test_only_passing_stages_may_be_missing(lines: list[Line], passing: float, s
 
 
 @pytest.mark.parametrize(("end", "same"), [(8.5, True), (9.0, False)])
-def test_what_follows_the_end_of_a_recording_does_not_count(end: float, same: bool) -> None:
+def test_stages_after_the_end_of_a_recording_do_not_count(end: float, same: bool) -> None:
     recorded = [*LIFE[:4], {"at": end, "event": "end"}]
     until = end_of(recorded)
     assert end_of(LIFE) == math.inf
