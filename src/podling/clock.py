@@ -46,6 +46,9 @@ class WoundClock(Protocol):
     def call_round(
         self, seconds: float, callback: Callable[..., object], *arguments: object, is_heartbeat: bool = False
     ) -> Timer: ...
+    def call_report(
+        self, seconds: float, period: float, callback: Callable[..., object], *arguments: object
+    ) -> Timer: ...
     def hold(self) -> Timer: ...
     def note_activity(self) -> None: ...
     def steady_time(self) -> float: ...
@@ -185,21 +188,24 @@ def aligned_wait(now: float, seconds: float, offset: float = 0.0) -> float:
     return (moment - began) / 1000
 
 
-async def sleep_until_round(seconds: float, *, is_heartbeat: bool = False) -> None:
-    """Wait for ``seconds`` before a round that finds nothing to do where nothing has happened.
+async def sleep_until_round(seconds: float, *, late: float = 0.0, is_heartbeat: bool = False) -> float:
+    """Wait for ``seconds`` less ``late`` before a round that finds nothing to do where nothing has happened.
 
     A wound clock may pass over several such rounds at once in a cluster that is idle, and then lets one of
-    each be made: the wait is longer. Heartbeats come first, before the rounds that look for them.
+    each be made: the wait is longer. Heartbeats come first, before the rounds that look for them. Returns how
+    long ago the last round was due: the next wait is shorter by it, so that rounds keep to their times.
     """
-    if wound_clock() is None or seconds <= 0:
-        await sleep(aligned(seconds))
-        return
+    due = monotonic() + seconds - late
+    if wound_clock() is None or seconds <= late:
+        await sleep(aligned(seconds - late))
+        return 0.0
     over = asyncio.get_running_loop().create_future()
-    timer = call_round(seconds, _settle, over, is_heartbeat=is_heartbeat)
+    timer = call_round(seconds - late, _settle, over, is_heartbeat=is_heartbeat)
     try:
         await over
     finally:
         timer.cancel()
+    return seconds_late(due, seconds)
 
 
 async def machine_sleep(seconds: float) -> None:
@@ -223,6 +229,17 @@ def call_round(
     if wound is not None:
         return wound.call_round(seconds, callback, *arguments, is_heartbeat=is_heartbeat)
     return asyncio.get_running_loop().call_later(aligned(seconds), callback, *arguments)
+
+
+def call_report(seconds: float, period: float, callback: Callable[..., object], *arguments: Any) -> Timer:
+    """Call ``callback`` after ``seconds`` for a report that follows each ``period`` and says nothing new.
+
+    A wound clock may pass over several of them in a cluster that is idle; the next one is at its time.
+    """
+    wound = wound_clock()
+    if wound is not None:
+        return wound.call_report(seconds, period, callback, *arguments)
+    return asyncio.get_running_loop().call_later(seconds, callback, *arguments)
 
 
 def seconds_late(due: float, seconds: float) -> float:

@@ -7,7 +7,9 @@ so that an operator outside of the process reacts at the time at which things ha
 
 Rounds (``call_round``) find nothing to do where nothing has happened. In an idle cluster the clock leaps over
 them: to the next other timer, or near to the end of the winding, where each of them is made once, heartbeats
-first. ``may_leap`` says whether the cluster is idle; and no client was sent anything for a while.
+first. ``may_leap`` says whether the cluster is idle; and no client was sent anything for a while. Of reports
+(``call_report``), which show their times, the last one before that moment is made at its time, and the clock
+leaps on from there.
 
 The loop (``podling.sim.wound_loop``) calls ``idle`` whenever it would wait for its sockets.
 """
@@ -30,7 +32,7 @@ HOLD_SECONDS_MAX = 10.0
 SETTLE_SECONDS = 0.01
 """The default wait for the reactions of clients, in seconds of the machine's time."""
 SPEED_MAX = 100_000.0
-LEAP_SECONDS_MAX = 900.0
+LEAP_SECONDS_MAX = 86_400.0
 """The longest time in which rounds are passed over."""
 LANDING_SECONDS = 15.0
 """The last seconds of a winding, in which all rounds are made: they leave the cluster as without a leap. They
@@ -45,12 +47,20 @@ T = TypeVar("T")
 class WoundTimer:
     """A call at a moment of the wound clock. ``cancel`` it as long as it has not been made."""
 
-    __slots__ = ("arguments", "callback", "when")
+    __slots__ = ("arguments", "callback", "period", "when")
 
-    def __init__(self, when: float, callback: Callable[..., object], arguments: tuple[object, ...]) -> None:
+    def __init__(
+        self,
+        when: float,
+        callback: Callable[..., object],
+        arguments: tuple[object, ...],
+        period: float = math.inf,
+    ) -> None:
         self.when = when
         self.callback: Callable[..., object] | None = callback
         self.arguments = arguments
+        self.period = period
+        """A leap may postpone it by whole periods."""
 
     def cancel(self) -> None:
         self.callback, self.arguments = None, ()
@@ -127,6 +137,7 @@ class Winding:
         self._timers: _Timers = []
         self._rounds: _Timers = []
         self._heartbeats: _Timers = []
+        self._reports: _Timers = []
         self._has_leapt = False
         """Rounds that a leap has passed over are still to be made."""
         self._watched_until = 0.0
@@ -162,14 +173,21 @@ class Winding:
         """Call ``callback`` after so many seconds, or later if the clock leaps."""
         return self._add(self._heartbeats if is_heartbeat else self._rounds, seconds, callback, arguments)
 
+    def call_report(
+        self, seconds: float, period: float, callback: Callable[..., object], *arguments: object
+    ) -> WoundTimer:
+        """Call ``callback`` after so many seconds, or whole periods later if the clock leaps."""
+        return self._add(self._reports, seconds, callback, arguments, period)
+
     def _add(
         self,
         timers: _Timers,
         seconds: float,
         callback: Callable[..., object],
         arguments: tuple[object, ...],
+        period: float = math.inf,
     ) -> WoundTimer:
-        timer = WoundTimer(self.steady_time() + max(0.0, seconds), callback, arguments)
+        timer = WoundTimer(self.steady_time() + max(0.0, seconds), callback, arguments, period)
         heapq.heappush(timers, (timer.when, next(self._order), timer))
         return timer
 
@@ -246,7 +264,20 @@ class Winding:
         if end <= when or self._now < self._watched_until or not self.may_leap():
             return when
         self._has_leapt = True
-        return end
+        self._postpone_reports(end)
+        report = _head(self._reports)
+        return end if report is None else min(end, report[0])
+
+    def _postpone_reports(self, end: float) -> None:
+        """Make of each report only the last one up to ``end``."""
+        reports, self._reports = sorted(self._reports), []
+        for when, order, timer in reports:
+            if timer.callback is None:
+                continue
+            if (periods := (end - when) // timer.period) >= 1:
+                # As if it had been made until then, it follows what was set before.
+                timer.when, order = when + periods * timer.period, next(self._order)
+            heapq.heappush(self._reports, (timer.when, order, timer))
 
     def status(self) -> Status:
         """Return the state of the clock."""
@@ -330,7 +361,7 @@ class Winding:
             if self._run_until(now, self._heartbeats) or self._run_until(now, self._rounds):
                 return True
             self._has_leapt = False
-        return self._run_until(now, self._heartbeats, self._rounds, self._timers)
+        return self._run_until(now, self._heartbeats, self._rounds, self._reports, self._timers)
 
     def _run_until(self, now: float, *kinds: _Timers) -> bool:
         """Run what is due of some kinds of timers, in its order; return whether there was any."""
@@ -343,7 +374,7 @@ class Winding:
 
     def _next(self) -> float | None:
         """Return the moment of the next timer."""
-        heads = map(_head, (self._heartbeats, self._rounds, self._timers))
+        heads = map(_head, (self._heartbeats, self._rounds, self._reports, self._timers))
         return min((head[0] for head in heads if head is not None), default=None)
 
     def _until_next(self) -> float | None:

@@ -56,6 +56,13 @@ def test_time_stands_still_between_commands(cluster: RealCluster) -> None:
     assert state(cluster)["mode"] == "paused"
 
 
+def lease(cluster: RealCluster) -> tuple[int, datetime]:
+    """Return the revision of the node's lease, and the time of its renewal."""
+    found = json.loads(cluster.kubectl("get", "lease", "-n", "kube-node-lease", "-o", "json"))["items"][0]
+    renewed = datetime.fromisoformat(found["spec"]["renewTime"])
+    return int(found["metadata"]["resourceVersion"]), renewed
+
+
 def test_cron_job_runs_its_day_in_one_command(cluster: RealCluster) -> None:
     life = json.dumps({"runs": [{"seconds": 30}]})
     pod = {"restartPolicy": "Never", "containers": [{"name": "main", "image": "app"}]}
@@ -181,3 +188,13 @@ def test_kind_of_clock_stays_with_the_directory(cluster: RealCluster, tmp_path: 
     assert "--clock virtual needs --runtime sim" in refused.err
     refused = cluster.podling("up", "--clock", "machine")
     assert "has a virtual clock" in refused.err
+
+
+def test_idle_hours_take_a_fraction_of_the_rounds(cluster: RealCluster) -> None:
+    """The lease is renewed each minute, with the flow schemas' rounds, and not each ten seconds."""
+    clock(cluster, "advance", "1m")
+    before, _ = lease(cluster)
+    clock(cluster, "advance", "4h")
+    after, renewed = lease(cluster)
+    assert after - before < 4 * 60 * 3
+    assert timedelta() <= now(cluster) - renewed <= timedelta(seconds=10)

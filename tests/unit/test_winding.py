@@ -248,7 +248,31 @@ async def test_rounds_without_a_leap_keep_their_order(machine: Machine) -> None:
 
 
 async def test_leap_is_no_longer_than_its_limit(machine: Machine) -> None:
-    assert (await leaping(machine, 3000))[2] == 20 + LEAP_SECONDS_MAX
+    moments = await leaping(machine, 3 * LEAP_SECONDS_MAX)
+    assert moments[2:4] == [20 + LEAP_SECONDS_MAX, 20 + 2 * LEAP_SECONDS_MAX]
+
+
+async def test_last_report_before_the_end_of_a_leap_is_made_at_its_time(machine: Machine) -> None:
+    made: list[float] = []
+
+    def report() -> None:
+        made.append(machine.winding.steady_time())
+        machine.winding.call_report(300, 300, report)
+
+    machine.winding.call_report(301, 300, report)
+    machine.timer(2000, "event")
+    moments = await leaping(machine, 3000)
+    assert made == [1801, 2701]
+    assert moments == [10, 20, 1801, 2000, 2701, 2985, 2995]
+
+
+async def test_report_at_the_moment_of_an_event_follows_it(machine: Machine) -> None:
+    """The event was set before the last report that is passed over: without leaps it comes first, too."""
+    machine.timer(900, "event")
+    machine.winding.call_report(300, 300, machine.fired.append, "report")
+    machine.winding.call_report(300, 300, machine.fired.append, "cancelled").cancel()
+    await leaping(machine, 1000)
+    assert machine.fired == ["event", "report"]
 
 
 async def test_every_round_is_made_while_a_client_is_sent_something(machine: Machine) -> None:

@@ -35,9 +35,11 @@ class DefaultServiceCIDR:
 
     async def run(self) -> None:
         """Bring it back when it is deleted, until cancelled or the store closes."""
+        late = 0.0
 
         async def look() -> None:
-            await clock.sleep_until_round(KEEP_SECONDS)
+            nonlocal late
+            late = await clock.sleep_until_round(KEEP_SECONDS, late=late)
             await self.sync()
 
         await keep_at(look, "the default ServiceCIDR", seconds=KEEP_SECONDS)

@@ -67,9 +67,13 @@ class ServiceRepair:
             await informers.synced()
             runner = Runner(self, self._queue, _WORKERS, ADDRESS_COMPONENT)
             supervisor.keep_running("addresses", runner.run)
+            late = 0.0
             while True:
-                self._look_at_all()
-                await clock.sleep_until_round(INTERVAL_SECONDS)
+                if self._look_at_all():
+                    await clock.sleep(INTERVAL_SECONDS - late)  # the problem is reported again then
+                    late = 0.0
+                else:
+                    late = await clock.sleep_until_round(INTERVAL_SECONDS, late=late)
 
     # ---- wakes
 
@@ -93,16 +97,20 @@ class ServiceRepair:
         for service in self._services.values():
             self._wake(service)
 
-    def _look_at_all(self) -> None:
-        """Wake the addresses with a problem, and report node ports with one."""
+    def _look_at_all(self) -> bool:
+        """Wake the addresses with a problem, and report node ports with one; return whether there are any."""
+        found = False
         services = sorted(self._services.values(), key=lambda each: str(each.metadata.creation_timestamp))
         for service in services:
             for address in addresses_of(service.spec):
                 text = str(address)
                 if len(self._services.by_index(_BY_ADDRESS, text)) > 1 or not self._is_in_range(text):
                     self._queue.add(Key("", text))
+                    found = True
         for notice in port_notices(services, self._ports):
             self._record(self._recorders[1], notice)
+            found = True
+        return found
 
     # ---- work
 

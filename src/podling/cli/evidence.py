@@ -173,3 +173,7 @@ def pod_arguments(pod: Pod) -> str:
 def logs_command(pod: Pod, container: str, *, previous: bool = False) -> str:
     flag = " --previous" if previous else ""
     return f"kubectl logs {pod_arguments(pod)} -c {container}{flag}"
+
+
+def plural(count: int, noun: str) -> str:
+    return f"{count} {noun}{'' if count == 1 else 's'}"

@@ -40,11 +40,14 @@ def timeline(
 
     A pod that was deleted can be drawn as long as its node, or an event, remembers it.
 
-    Exit code: 0, or 1 when nothing is known of such a pod.
+    Exit code: 0, 1 when nothing is known of such a pod, 2 for wrong usage.
     """
+    name = pod.removeprefix("pod/")
+    if "/" in name:
+        raise click.BadParameter(f"{pod} is no pod; name one of its pods: kubectl get pods", param_hint="POD")
     require_running(directory)
     try:
-        drawn, _ = in_cluster_time(directory, _draw(directory, namespace, pod.removeprefix("pod/")))
+        drawn, _ = in_cluster_time(directory, _draw(directory, namespace, name))
     except (ApiError, OSError) as error:
         raise Failure(str(error)) from error
     if picture is not None:

@@ -10,7 +10,7 @@ import click
 from podling.cli.timeline_model import Lane, Mark, Timeline, duration
 
 BLOCKS = {
-    "scheduling": ("░", "blue", "waiting for a node"),
+    "scheduling": ("▁", "blue", "waiting for a node"),
     "waiting": ("░", "white", "not Ready"),
     "pulling": ("▒", "cyan", "pulling"),
     "backoff": ("·", "yellow", "back-off"),

@@ -23,7 +23,13 @@ from msgspec import structs
 from podling.allocator import Trimmer
 from podling.cli.common_options import Failure, checked_address, data_directory_option
 from podling.cli.node_start import RUNTIMES, best_runtime, check_runtime, refuse_joined, settle_place
-from podling.cli.options.clock_option import chosen_clock, clock_option, loop_factory, while_time_passes
+from podling.cli.options.clock_option import (
+    chosen_clock,
+    clock_option,
+    leaping,
+    loop_factory,
+    while_time_passes,
+)
 from podling.cli.options.cluster_configuration import config_option
 from podling.cli.options.controller_options import chosen_controller_options, controller_options
 from podling.cli.options.extension_options import chosen_extensions, controllers_of, extension_option
@@ -375,6 +381,11 @@ def _run_several(
 
 
 async def _serve(cluster: Cluster, kubeconfig: Path | None, progress: Progress) -> None:
+    async with leaping(cluster):
+        await _serve_until_stopped(cluster, kubeconfig, progress)
+
+
+async def _serve_until_stopped(cluster: Cluster, kubeconfig: Path | None, progress: Progress) -> None:
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):

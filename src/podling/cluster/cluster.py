@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 
 from podling.apiserver.auth.pki import Pki
+from podling.apiserver.server import ApiServer
 from podling.client.local import LocalClient
 from podling.client.request_counts import CountedBackend
 from podling.client.requests import Backend
@@ -25,8 +26,10 @@ from podling.cluster.lasting_tasks import LastingTasks, first_of, run_until
 from podling.cluster.local_nodes import node_plans
 from podling.cluster.served_api import LOOPBACK, Progress, ServedApi
 from podling.cluster.start_failure import start_failures
+from podling.kubelet.deps import KeepLease
 from podling.node.node import Node, local_server_context
 from podling.runtime.images.store import ImageStore
+from podling.store.base import Store
 from podling.supervisor import Supervisor
 
 READY_SECONDS = 60.0
@@ -57,10 +60,18 @@ class Cluster:
         self._stack = AsyncExitStack()
         self._nodes: list[Node] = []
         self._components: asyncio.Task[None] | None = None
+        self._server: ApiServer | None = None
+        self.keep_lease: KeepLease | None = None
+        """Renews the leases of nodes in place of their kubelets; set before the start."""
 
     @property
     def port(self) -> int:
         return self._api.port
+
+    @property
+    def store(self) -> Store | None:
+        """Return the store as the API server writes to it; None before the start."""
+        return None if self._server is None else self._server.registry.store
 
     @property
     def url(self) -> str:
@@ -77,7 +88,7 @@ class Cluster:
 
     async def _start(self) -> None:
         self._stack.push_async_callback(self._api.stop)
-        server = await self._api.start()
+        self._server = server = await self._api.start()
         counted = CountedBackend(server.registry, lambda: f"{LOOPBACK}:{self.port}")
         server.count(counted)
         if self.settings.api_only:
@@ -120,7 +131,14 @@ class Cluster:
         controllers = added_node_controllers(self.settings.extensions)
         for plan in node_plans(self.directory, self.settings):
             context = local_server_context(plan, self._pki)
-            node = Node(plan, LocalClient(backend, Node.user(plan.name)), context, images, controllers)
+            node = Node(
+                plan,
+                LocalClient(backend, Node.user(plan.name)),
+                context,
+                images,
+                controllers,
+                self.keep_lease,
+            )
             await node.start()
             self._stack.push_async_callback(node.stop)
             self._nodes.append(node)

@@ -21,6 +21,8 @@ from podling.kubelet.shutdown.logind import Logind, connect_logind
 from podling.kubelet.topology.machine_topology import MachineTopology
 from podling.runtime.base import Runtime
 
+KeepLease = Callable[[Lease, float], Awaitable[None]]
+
 
 class Recorder(Protocol):
     """The recorder of events (``client.events.EventRecorder``)."""
@@ -55,7 +57,7 @@ class KubeletDeps(Struct, frozen=True):
     """Reads the manifest of static pods from a URL."""
     read_subordinate_ids: Callable[[], tuple[str, str] | None] = read_subordinate_ids
     """Returns what ``getsubids`` says of the user ``kubelet``. Raises ``ValueError`` if it fails."""
-    keep_lease: Callable[[Lease, float], Awaitable[None]] | None = None
+    keep_lease: KeepLease | None = None
     """Renews the node's lease, which was just renewed, every so many seconds in place of the kubelet; returns
     when the kubelet is to renew it itself."""
     swaps: Path = Path("/proc/swaps")

@@ -71,13 +71,20 @@ class Rounds:
         self._due.set()
 
     async def next(
-        self, *, settled: bool = True, within: float | None = None, pause: float | None = None
+        self,
+        *,
+        settled: bool = True,
+        within: float | None = None,
+        report_period: float | None = None,
+        pause: float | None = None,
     ) -> None:
         """Wait until the next round is due.
 
         Args:
             settled: the last round left nothing to do: another one would change nothing.
             within: the seconds after which a round is needed though nothing changes; None: never.
+            report_period: the seconds between rounds of ``within`` that say nothing new; None: they may
+                (``clock.call_report``).
             pause: the seconds to the next round, in place of the period and of everything else.
         """
         if pause is not None or self._runtime is None:
@@ -88,7 +95,7 @@ class Rounds:
             if self._is_noted or not settled or not self._runtime.is_predictable():
                 self._schedule(0.0)
             elif within is not None:
-                self._schedule(within)
+                self._schedule(within, report_period)
             self._is_waiting = True
             await self._due.wait()
             self._is_waiting = self._is_noted = False
@@ -103,12 +110,18 @@ class Rounds:
         if self._is_waiting:
             self._schedule(clock.monotonic() - self._began)
 
-    def _schedule(self, seconds: float) -> None:
+    def _schedule(self, seconds: float, report_period: float | None = None) -> None:
         """Make a round at the first end of a period that is no sooner than ``seconds`` after the last one."""
-        periods = max(1, math.ceil(seconds / self._period - TOLERANCE))
-        at = self._began + periods * self._period
+        left = max(0.0, self._began + self._periods(seconds) - clock.monotonic())
         self._cancel()
-        self._timer = clock.call_later(max(0.0, at - clock.monotonic()), self._due.set)
+        if report_period is None:
+            self._timer = clock.call_later(left, self._due.set)
+        else:
+            self._timer = clock.call_report(left, self._periods(report_period), self._due.set)
+
+    def _periods(self, seconds: float) -> float:
+        """Return the length of the periods that take at least so many seconds."""
+        return max(1, math.ceil(seconds / self._period - TOLERANCE)) * self._period
 
     def _cancel(self) -> None:
         if self._timer is not None:

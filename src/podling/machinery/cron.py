@@ -73,7 +73,8 @@ class Schedule(Struct, frozen=True):
         if local.hour not in self.hours:
             return lambda time: time + timedelta(minutes=60 - local.minute)
         if local.minute not in self.minutes:
-            return lambda time: time + timedelta(minutes=1)
+            following = min((each for each in self.minutes if each > local.minute), default=60)
+            return lambda time: time + timedelta(minutes=following - local.minute)
         return None
 
     def _day_matches(self, local: datetime) -> bool:

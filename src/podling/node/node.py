@@ -24,7 +24,7 @@ from podling.client.events import EventRecorder
 from podling.client.requests import User
 from podling.controllers.nodes.pod_blocks import PREFERRED_ANNOTATION
 from podling.kubelet.config import KubeletConfig
-from podling.kubelet.deps import KubeletDeps, Recorder
+from podling.kubelet.deps import KeepLease, KubeletDeps, Recorder
 from podling.kubelet.kubelet import Kubelet
 from podling.kubelet.lives import LIVES, LifeRecorder
 from podling.kubelet.server.server import KubeletServer
@@ -60,6 +60,7 @@ class Node:
     Args:
         context: of the kubelet's server (``server_context``).
         controllers: those of extensions, which run beside the kubelet.
+        keep_lease: renews the node's lease in place of the kubelet (``KubeletDeps``).
     """
 
     def __init__(
@@ -69,8 +70,10 @@ class Node:
         context: ssl.SSLContext,
         images: ImageStore,
         controllers: Mapping[str, NodeControllerFactory] | None = None,
+        keep_lease: KeepLease | None = None,
     ) -> None:
         self.plan = plan
+        self._keep_lease = keep_lease
         self._controllers = controllers or {}
         self.task: asyncio.Task[None] | None = None
         self._client = client
@@ -136,6 +139,7 @@ class Node:
             config,
             complete_static_pod,
             node_controllers=self._controllers,
+            keep_lease=self._keep_lease,
         )
         self._make_kubelet(server, deps)
         running = Supervisor()

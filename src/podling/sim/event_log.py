@@ -36,6 +36,9 @@ _COUNTS = (
     "failed",
 )
 
+END = "end"
+"""The event that ends the log of a recording."""
+
 
 class EventLog:
     """Adds lines to ``sink`` and to the digest.

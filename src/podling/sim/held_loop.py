@@ -45,6 +45,11 @@ class HeldWinding(Winding):
     ) -> WoundTimer:
         return self.call_later(seconds, callback, *arguments)
 
+    def call_report(
+        self, seconds: float, period: float, callback: Callable[..., object], *arguments: object
+    ) -> WoundTimer:
+        return self.call_later(seconds, callback, *arguments)
+
     def set_speed(self, speed: float) -> None:
         if speed:
             raise ValueError("a run that was stopped has no speed of its own; advance it instead")

@@ -61,7 +61,7 @@ class _Form(Struct, frozen=True, gc=False):
 class _Kept(Struct, eq=False):
     """A node's lease that is renewed here."""
 
-    connection: Connection
+    connection: Connection | None
     lease: Lease
     entry: Entry
     form: _Form
@@ -93,13 +93,16 @@ class LeaseRenewals:
             if _is_as_before(store, key, kept)
         ]
 
-    async def keep(self, connection: Connection, lease: Lease, seconds: float) -> None:
-        """Renew a lease every ``seconds`` after a request has renewed it; return when a request is due."""
+    async def keep(self, connection: Connection | None, lease: Lease, seconds: float) -> None:
+        """Renew a lease every ``seconds`` after a request has renewed it; return when a request is due.
+
+        ``connection``: the kubelet's; None where it has no faults.
+        """
         key = resource_of(Lease).key(lease.metadata.namespace, lease.metadata.name or "")
         store = self._store()
         entry = store.peek(key) if store is not None else None
         form = _form(entry, lease) if entry is not None else None
-        if entry is None or form is None or connection.machine.ahead:
+        if entry is None or form is None or (connection is not None and connection.machine.ahead):
             await clock.sleep(seconds)
             return
         kept = _Kept(connection, lease, entry, form, asyncio.get_running_loop().create_future())
@@ -127,10 +130,8 @@ class LeaseRenewals:
         forget_machine()  # it works for all nodes, and was started by one
         late = 0.0
         while group := self._groups.get(seconds):
-            due = clock.monotonic() + seconds - late
-            await clock.sleep_until_round(seconds - late, is_heartbeat=True)
             # The last renewal of those that a wound clock has passed over is made, at its time.
-            late = clock.seconds_late(due, seconds)
+            late = await clock.sleep_until_round(seconds, late=late, is_heartbeat=True)
             store, now = self._store(), clock.steady_now() - timedelta(seconds=late)
             written = _micro_time(now)
             if store is not None and await _is_reviewed(store):
@@ -196,7 +197,7 @@ async def _renewed(store: Store, key: str, kept: _Kept, now: datetime, written: 
 def _is_as_before(store: Store, key: str, kept: _Kept) -> bool:
     """Return whether nothing stands between a kubelet and its lease, which is as it was renewed last."""
     connection = kept.connection
-    if connection.is_cut or connection.faults or connection.machine.ahead:
+    if connection is not None and (connection.is_cut or connection.faults or connection.machine.ahead):
         return False
     return store.peek(key) is kept.entry
 

@@ -40,6 +40,8 @@ from podling.sim.workload_actions import settings_of
 from podling.store.base import Event
 
 START_SECONDS = 5.0
+PREPARATION_SECONDS = 60.0
+"""The time that the cluster has to start before a scenario that begins at a wall time."""
 """The time after the nodes are Ready before the scenario begins: controllers make their first objects."""
 TICK_SECONDS = 10.0
 SAMPLES_MAX = 400
@@ -140,6 +142,9 @@ class Run:
             for settings in settings_of(group):
                 await self.cluster.add_node(settings)
         await self.cluster.nodes_ready()
+        if self.scenario.begin is not None:
+            begin = self.scenario.begin - timedelta(seconds=START_SECONDS)
+            await clock.sleep((begin - clock.steady_now()).total_seconds())
         self.observation.begins_at(clock.steady_now() + timedelta(seconds=START_SECONDS))
         await clock.sleep(START_SECONDS)
 
@@ -251,4 +256,9 @@ def run_scenario(
         run = Run(scenario, folder, seed, sink, progress)
         return await run.execute(), run.statistics
 
-    return loop.run(main(), seed=seed)
+    return loop.run(main(), seed=seed, start=start_of(scenario))
+
+
+def start_of(scenario: Scenario) -> datetime:
+    """Return the wall time at which the cluster of a scenario starts."""
+    return loop.EPOCH if scenario.begin is None else scenario.begin - timedelta(seconds=PREPARATION_SECONDS)

@@ -7,6 +7,7 @@ reads it, ``scenario_validation`` finds what the types cannot state.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime
 from functools import partial
 from typing import Annotated
 
@@ -84,6 +85,8 @@ class Scenario(Part, frozen=True, kw_only=True):
 
     description: str = ""
     seed: int = 0
+    begin: Annotated[datetime, Meta(tz=True)] | None = None
+    """The wall time at which it begins; absent: some time on the first of January 2026."""
     until: Duration
     nodes: tuple[NodeGroup, ...]
     extensions: tuple[str, ...] = field(default=(), name="with")

@@ -228,6 +228,8 @@ def _condition_problems(condition: Condition, path: Path) -> Iterator[Finding]:
 def _other_problems(scenario: Scenario) -> Iterator[Finding]:
     if scenario.until < 1:
         yield Finding(("until",), "a scenario lasts at least one second")
+    if scenario.begin is not None and not 1971 <= scenario.begin.year <= 9000:
+        yield Finding(("begin",), "a scenario begins between 1971 and 9000")
     for number, action in enumerate(scenario.actions):
         if action.at is not None and action.at > scenario.until:
             yield Finding(("actions", number, "at"), "this moment is after the end of the scenario")

@@ -17,7 +17,7 @@ from podling import clock
 from podling.cluster.cluster_settings import ClusterSettings
 from podling.cluster.directory import DataDirectory
 from podling.sim.held_loop import HeldLoop
-from podling.sim.runner import Outcome, Run
+from podling.sim.runner import Outcome, Run, start_of
 from podling.sim.scenario import Scenario
 from podling.sim.statistics import Statistics
 from podling.testing.credentials import Credentials, credentials
@@ -69,7 +69,7 @@ def visit_run(
     ``options`` are those of ``Run``. Raises what the run or the visitor raises.
     """
     keys = credentials()  # made in the machine's time
-    with asyncio.Runner(loop_factory=lambda: HeldLoop(seed)) as runner:
+    with asyncio.Runner(loop_factory=lambda: HeldLoop(seed, start_of(scenario))) as runner:
         # The run must be made inside of the loop.
         return runner.run(_visited(lambda: StoppedRun(at, scenario, folder, seed, **options), visitor, keys))
 

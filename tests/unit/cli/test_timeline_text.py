@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 import pytest
+from click.testing import CliRunner
 
+from podling.cli.timeline import timeline
 from podling.cli.timeline_text import BLOCKS, lines
 from tests.support.timelines import event, everything, life
 
@@ -23,6 +27,16 @@ def test_legend_lists_only_used_signs() -> None:
     assert all(text in legend for _, _, text in BLOCKS.values())
     assert "K SIGKILL" in legend
     assert "probe" not in legend
+
+
+def test_workload_is_refused_before_the_cluster_is_read(tmp_path: Path) -> None:
+    found = CliRunner().invoke(timeline, ["deployment/web", "--data-dir", str(tmp_path)])
+    assert found.exit_code == 2
+    assert "deployment/web is no pod; name one of its pods" in found.output
+
+
+def test_signs_differ_without_colours() -> None:
+    assert len({sign for sign, _, _ in BLOCKS.values()}) == len(BLOCKS)
 
 
 def test_moments_are_listed_in_order_and_bounded() -> None:

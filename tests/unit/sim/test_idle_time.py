@@ -9,17 +9,22 @@ from datetime import timedelta
 from typing import Any
 
 import msgspec
+import pytest
 
 from podling import clock
 from podling.api.batch_v1 import CronJob
+from podling.api.certificates_v1 import CertificateSigningRequest
 from podling.api.coordination_v1 import Lease
-from podling.api.core_v1 import Node
+from podling.api.core_v1 import Event, Node, Service
+from podling.api.networking_v1 import ServiceCIDR
 from podling.client.informer import Informer
+from podling.machinery.scheme import resource_of
 from podling.sim.loop import EPOCH
 from podling.sim.simulated_cluster import SimulatedCluster, simulated_cluster
 from podling.sim.wound_loop import WoundLoop
 from podling.supervisor import Supervisor
 from podling.winding import Winding
+from tests.support.certificate_requests import manifest, request_pem
 from tests.support.simulated import deployment
 
 REVISIONS = ("resourceVersion", "generation", "observedGeneration")
@@ -90,6 +95,68 @@ def test_day_with_work_leaves_the_same_objects() -> None:
     same(work)
 
 
+@pytest.mark.parametrize("seconds", [3 * 3600, 2 * 3600 + 7, 4 * 3600 - 13.5])
+def test_idle_hours_leave_the_same_objects(seconds: float) -> None:
+    """Nodes show the times of their last reports, which a leap passes over but for the last one."""
+
+    async def happen(cluster: SimulatedCluster, winding: Winding) -> None:
+        await winding.advance(61.5)
+        await cluster.nodes["node-1"].restart()
+        await winding.advance(seconds)
+
+    same(happen)
+
+
+def test_deleted_object_of_the_cluster_comes_back_at_the_same_time() -> None:
+    """The rounds that find it gone keep to their times."""
+
+    async def happen(cluster: SimulatedCluster, winding: Winding) -> None:
+        await winding.advance(2 * 3600 + 3)
+        await cluster.client.delete(Service, "kubernetes", "default")
+        await cluster.client.delete(ServiceCIDR, "kubernetes")
+        await winding.advance(60)
+
+    same(happen)
+
+
+def test_problem_of_a_service_is_reported_as_often() -> None:
+    async def happen(cluster: SimulatedCluster, winding: Winding) -> None:
+        service = {
+            "metadata": {"name": "web", "namespace": "default"},
+            "spec": {"type": "NodePort", "ports": [{"port": 80, "nodePort": 30123}]},
+        }
+        await winding.run_while(cluster.client.create(msgspec.convert(service, Service)))
+        key = resource_of(Service).key("default", "web")
+        entry = cluster.store.peek(key)
+        assert entry is not None
+        value = entry.value.replace(b'"nodePort":30123', b'"nodePort":40123')  # as with another range before
+        await cluster.store.put(key, lambda revision: value, expect=entry.revision)
+        await cluster.stop_server()
+        await cluster.start_server()
+        await winding.advance(2 * 3600 + 3)
+        events = await cluster.client.list(Event, "default")
+        assert any(each.reason == "PortOutOfRange" for each in events.items)
+
+    same(happen)
+
+
+def test_old_certificate_request_is_removed_at_the_first_pass_after_its_day() -> None:
+    """Passes over requests are no rounds to leap over: they act on ages."""
+
+    async def happen(cluster: SimulatedCluster, winding: Winding) -> None:
+        await winding.advance(1800)
+        request = msgspec.convert(
+            manifest("old", request_pem("somebody"), ["client auth"]), CertificateSigningRequest
+        )
+        await cluster.client.create(request)
+        await winding.advance(24 * 3600 + 900)
+        assert (await cluster.client.list(CertificateSigningRequest)).items
+        await winding.advance(1000)
+        assert not (await cluster.client.list(CertificateSigningRequest)).items
+
+    live(happen)
+
+
 def test_lost_node_after_idle_hours_is_found_at_the_same_time() -> None:
     async def happen(cluster: SimulatedCluster, winding: Winding) -> None:
         await cluster.client.create(deployment())
@@ -141,10 +208,12 @@ async def renewals(cluster: SimulatedCluster, seconds: float, winding: Winding) 
     return seen
 
 
-def test_idle_day_takes_a_fraction_of_the_rounds() -> None:
+def test_idle_month_takes_few_rounds() -> None:
+    """Two for each day, at the last reports and at the end of the leap; and at begin and end."""
+
     async def happen(cluster: SimulatedCluster, winding: Winding) -> None:
         await winding.advance(60)
-        assert await renewals(cluster, 86_400, winding) < 86_400 / 10 / 20
+        assert await renewals(cluster, 30 * 86_400, winding) <= 30 * 2 + 20
 
     live(happen)
 

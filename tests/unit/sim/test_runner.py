@@ -39,6 +39,16 @@ settlesWithin: 1m
     assert [each.name for each in outcome.actions] == ["manifests", "1. scale"]
 
 
+def test_scenario_begins_at_its_wall_time() -> None:
+    outcome = played("""
+begin: 2030-03-04T05:06:07.25Z
+assertions:
+- name: time
+  atTheEnd: {cel: "nodes.all(n, n.metadata.creationTimestamp.startsWith('2030-03-04T05:05:'))"}
+""")
+    assert outcome.passed, outcome
+
+
 @pytest.mark.parametrize(
     ("assertion", "text"),
     [

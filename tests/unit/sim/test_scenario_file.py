@@ -33,7 +33,9 @@ def test_scenario_is_read_with_its_defaults() -> None:
 @pytest.mark.parametrize(
     ("more", "problem"),
     [
-        ("unknown: 1\n", "6:1: Object contains unknown field `unknown`; there are description, seed, until"),
+        ("unknown: 1\n", "6:1: Object contains unknown field `unknown`; there are description, seed, begin"),
+        ("begin: 0001-01-01T00:00:00Z\n", "6:1: a scenario begins between 1971 and 9000"),
+        ("begin: 2030-01-01T00:00:00\n", "6:1: Expected `datetime` with a timezone component"),
         ("seed: x\n", "6:1: Expected `int`, got `str`"),
         ("until: 5m\n", '6:1: the key "until" occurs twice'),
         ("seed: [\n", "7:1: did not find expected node content"),

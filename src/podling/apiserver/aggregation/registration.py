@@ -69,13 +69,14 @@ class Registration:
     ) -> None:
         self._client, self._catalogue, self._local = client, catalogue, local
         self._own = {each.metadata.name or "": each for each in built_in()}
+        self._late = 0.0
 
     async def run(self) -> None:
         await keep_at(self._look_and_wait, "our own APIServices", seconds=CHECK_SECONDS)
 
     async def _look_and_wait(self) -> None:
         await self.look()
-        await clock.sleep(clock.aligned(CHECK_SECONDS))
+        self._late = await clock.sleep_until_round(CHECK_SECONDS, late=self._late)
 
     async def look(self) -> None:
         """Create what is missing, and delete what belongs to definitions that are gone."""

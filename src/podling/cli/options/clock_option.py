@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Mapping
-from typing import Any, TypeVar
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+from contextlib import asynccontextmanager
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -13,6 +15,9 @@ from podling.cli.common_options import Failure
 from podling.cluster.cluster_settings import ClusterSettings
 from podling.cluster.directory import DataDirectory
 from podling.winding import Winding
+
+if TYPE_CHECKING:
+    from podling.cluster.cluster import Cluster
 
 CLOCKS = ("machine", "virtual")
 
@@ -55,6 +60,25 @@ def loop_factory(settings: ClusterSettings) -> Callable[[], asyncio.AbstractEven
     import uvloop
 
     return uvloop.new_event_loop
+
+
+@asynccontextmanager
+async def leaping(cluster: Cluster) -> AsyncIterator[None]:
+    """Let a wound clock leap over the rounds of a cluster that is about to start, until the block ends."""
+    winding = clock.wound_clock()
+    if not isinstance(winding, Winding):
+        yield
+        return
+    from podling.sim.idle_time import IdleTime
+    from podling.sim.lease_renewals import LeaseRenewals
+
+    leases = LeaseRenewals(lambda: cluster.store)
+    cluster.keep_lease = partial(leases.keep, None)
+    winding.may_leap = IdleTime(lambda: cluster.store, leases).is_idle
+    try:
+        yield
+    finally:
+        await leases.close()
 
 
 async def while_time_passes(work: Coroutine[Any, Any, T]) -> T:

@@ -7,14 +7,13 @@ from collections.abc import Sequence
 from msgspec import structs
 
 from podling.api.core_v1 import Pod, ServicePort
-from podling.cli.evidence import Explanation, Source, logs_command
+from podling.cli.evidence import Explanation, Source, logs_command, plural
 from podling.cli.services.evidence import (
     CONNECTED,
     LOOPBACK,
     REFUSED,
     PortProbe,
     ServiceEvidence,
-    plural,
     port_text,
     target_of,
 )

@@ -99,7 +99,3 @@ def port_text(port: ServicePort) -> str:
 def target_of(port: ServicePort, pod: Pod) -> int | None:
     """Return the pod's port behind a Service's port; None for a name that the pod does not have."""
     return port_number(port, pod)
-
-
-def plural(count: int, noun: str) -> str:
-    return f"{count} {noun}{'' if count == 1 else 's'}"

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from ipaddress import ip_address, ip_network
 
-from podling.cli.evidence import Explanation, Source, event_source, one_line
+from podling.cli.evidence import Explanation, Source, event_source, one_line, plural
 from podling.cli.services import endpoints, policies, selection
-from podling.cli.services.evidence import SILENT, ServiceEvidence, plural, port_text
+from podling.cli.services.evidence import SILENT, ServiceEvidence, port_text
 from podling.controllers.endpoints import load_balancer_rules
 
 Question = Callable[[ServiceEvidence], Explanation | None]

@@ -12,8 +12,7 @@ from collections.abc import Iterable, Iterator
 
 from podling.api.core_v1 import Container, Service
 from podling.api.discovery_v1 import EndpointSlice
-from podling.cli.evidence import Evidence, Source
-from podling.cli.services.evidence import plural
+from podling.cli.evidence import Evidence, Source, plural
 from podling.controllers.endpoints.slice_rules import SERVICE_NAME
 
 _NAMESPACE = re.compile(r"\$\(\s*(?:cat|<)\s+/var/run/secrets/kubernetes\.io/serviceaccount/namespace\s*\)")

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from msgspec import structs
 
 from podling.api.core_v1 import Pod
-from podling.cli.evidence import Explanation, Source
-from podling.cli.services.evidence import ServiceEvidence, labels_text, plural
+from podling.cli.evidence import Explanation, Source, plural
+from podling.cli.services.evidence import ServiceEvidence, labels_text
 from podling.cli.workloads.explain import wanted
 
 NEAR_RATIO = 0.6

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from podling.sim.importing.sources import Unreadable, json_lines
-from podling.sim.recording.comparison import PASSING_SECONDS, differences, lives
+from podling.sim.recording.comparison import PASSING_SECONDS, differences, end_of, lives
 
 DIFFERENT, UNUSABLE = 1, 2
 
@@ -32,7 +32,7 @@ def compare(one: Path, other: Path, passing: float) -> None:
                 1  some did not; they are printed
                 2  a log cannot be read
     """
-    first, second = (_lives(path) for path in (one, other))
+    first, second = _lives(one, other)
     found = differences(first, second, passing)
     for text in found:
         click.echo(text)
@@ -42,9 +42,15 @@ def compare(one: Path, other: Path, passing: float) -> None:
     click.echo(f"the same stages in the same order: {len(first)} pods")
 
 
-def _lives(path: Path) -> Any:
+def _lives(*paths: Path) -> Any:
+    """Return the lives in each log, up to the end of the recording among them that ends first."""
+    path = paths[0]
     try:
-        return lives(line for _, line in json_lines(path.read_text(), str(path)))
+        logs = []
+        for path in paths:
+            logs.append([line for _, line in json_lines(path.read_text(), str(path))])
+        end = min(map(end_of, logs))
+        return [lives(lines, end) for lines in logs]
     except OSError as error:
         click.echo(f"{path}: {error.strerror}", err=True)
     except UnicodeDecodeError as error:

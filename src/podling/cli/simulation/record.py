@@ -50,8 +50,8 @@ def record(
         with ExitStack() as stack:
             sink = stack.enter_context(log.open("wb")).write if log is not None else None
             stack.enter_context(file.open("a"))
-            moments, lasted = asyncio.run(_recorded(kubeconfig, seconds, sink))
-        made = scenario_from_moments(moments, lasted)
+            moments, lasted, began = asyncio.run(_recorded(kubeconfig, seconds, sink))
+        made = scenario_from_moments(moments, lasted, began)
         text = yaml.dump(
             made.scenario, Dumper=yaml.CSafeDumper, sort_keys=False, width=110, allow_unicode=True
         )
@@ -65,7 +65,7 @@ def record(
     click.echo(f"wrote {file}: {go_duration(lasted)} of history; play it: podling sim {file}", err=True)
 
 
-async def _recorded(kubeconfig: Path, seconds: float | None, sink: Any) -> tuple[Any, float]:
+async def _recorded(kubeconfig: Path, seconds: float | None, sink: Any) -> tuple[Any, float, Any]:
     from podling.client.http import HttpClient
 
     client = HttpClient.from_kubeconfig(kubeconfig)
@@ -75,6 +75,6 @@ async def _recorded(kubeconfig: Path, seconds: float | None, sink: Any) -> tuple
     recorder = Recorder(client, sink, lambda: click.echo("recording; Ctrl-C ends it", err=True))
     try:
         moments = await recorder.record(end, seconds)
-        return moments, recorder.seconds
+        return moments, recorder.seconds, recorder.begin
     finally:
         await client.close()

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from podling.api.core_v1 import Event, Pod
 from podling.api.policy_v1 import PodDisruptionBudget
-from podling.cli.evidence import Explanation, Source, event_source, one_line, source_of_condition
+from podling.cli.evidence import Explanation, Source, event_source, one_line, plural, source_of_condition
 from podling.controllers.workloads.disruption_rules import CONDITION
 
 AREA = "budget"
@@ -60,8 +60,8 @@ def _allows(budget: PodDisruptionBudget, name: str) -> Explanation | None:
     if not status.disruptions_allowed:
         return None
     text = (
-        f"Nothing is wrong: {name} allows {status.disruptions_allowed} evictions now: "
-        f"{status.current_healthy} pods are healthy, {status.desired_healthy} must stay."
+        f"Nothing is wrong: {name} allows {plural(status.disruptions_allowed, 'eviction')} now: "
+        f"{plural(status.current_healthy, 'healthy pod')}, of which {status.desired_healthy} must stay."
     )
     return Explanation(healthy=True, area="none", reason="SufficientPods", text=text)
 

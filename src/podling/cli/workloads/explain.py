@@ -13,7 +13,7 @@ from typing import Any
 from msgspec import structs
 
 from podling.api.core_v1 import Event, Pod
-from podling.cli.evidence import Explanation, Source, event_source, one_line
+from podling.cli.evidence import Explanation, Source, event_source, one_line, plural
 from podling.cli.workloads.jobs import explain_job, is_complete, wanted_by_job
 from podling.cli.workloads.rollouts import blocked_advice, explain_rollout, with_deadline
 from podling.machinery.pods import is_ready, is_terminal
@@ -136,7 +136,7 @@ def _well(obj: Any, name: str, pods: Sequence[Explained]) -> Explanation:
         advice = f"Look again in a moment, or: kubectl describe {obj.kind.lower()} {obj.metadata.name}"
         return Explanation(area="workload", reason="PodsMissing", text=text, advice=advice)
     if needed:
-        return _healthy(f"{name} has the {needed} pods that it is to have.")
+        return _healthy(f"{name} has the {plural(needed, 'pod')} that it is to have.")
     return _healthy(f"{name} is to have no pods now.")
 
 

@@ -1,4 +1,4 @@
-"""Deletion of old certificate requests, once an hour.
+"""Deletion of old certificate requests, once an hour as long as there are any.
 
 Upstream: ``pkg/controller/certificates/cleaner``.
 """
@@ -10,7 +10,7 @@ from typing import ClassVar
 from podling import clock
 from podling.api.certificates_v1 import CertificateSigningRequest
 from podling.client.base import Key
-from podling.client.runner import RequeueAfter
+from podling.client.runner import AwaitChange, RequeueAfter
 from podling.controllers.auth.certificate_rules import is_over
 from podling.controllers.base import Controller, ControllerContext
 from podling.machinery.errors import ApiError, is_not_found
@@ -26,15 +26,24 @@ class CertificateCleanerController(Controller):
 
     def __init__(self, context: ControllerContext) -> None:
         super().__init__(context)
+        self._began = clock.monotonic()
+        """The time from which the hours count."""
         self._requests = context.informers.informer(CertificateSigningRequest)
+        self._requests.add_handler(self._added)
         self.queue.add(PASS)
 
-    async def reconcile(self, key: Key) -> RequeueAfter:
+    def _added(self, request: CertificateSigningRequest) -> None:
+        self.queue.add_after(PASS, self._seconds_to_next_pass())
+
+    async def reconcile(self, key: Key) -> RequeueAfter | AwaitChange:
         now, machine_now = clock.now(), clock.machine_now()
         for request in self._requests.values():
             if is_over(request, now, machine_now):
                 await self._remove(request.metadata.name or "")
-        return RequeueAfter(PASS_SECONDS)
+        return RequeueAfter(self._seconds_to_next_pass()) if self._requests.values() else AwaitChange()
+
+    def _seconds_to_next_pass(self) -> float:
+        return PASS_SECONDS - (clock.monotonic() - self._began) % PASS_SECONDS
 
     async def _remove(self, name: str) -> None:
         try:

@@ -115,7 +115,10 @@ class NodeAgent:
                     failures += 1
                     pause = min(RETRY_SECONDS * 2.0 ** min(failures - 1, 20), RETRY_SECONDS_MAX)
                     logger.warning("the node's status could not be reported: %s", error)
-                await self._rounds.next(within=self._seconds_to_report(), pause=pause)
+                frequency = self._deps.config.node_status_report_frequency
+                await self._rounds.next(
+                    within=self._seconds_to_report(), report_period=frequency, pause=pause
+                )
 
     async def _report(self) -> None:
         """Write the node's status if it is due. Raises ``ApiError``, ``Unreachable``."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from msgspec import Struct
@@ -74,6 +74,7 @@ def scenario_from_audit(lines: Iterable[tuple[int, Plain]], name: str) -> Import
         notes.append(NO_NODES)
     scenario: Plain = {
         "description": "The requests of an audit log.",
+        **({} if begin is None else {"begin": begin}),
         "until": round(end.total_seconds()),
         "nodes": groups(nodes.items()) if nodes else DEFAULT_NODES,
         "actions": actions,
@@ -94,6 +95,7 @@ def _read(event: Plain, number: int, name: str) -> _Request | None:
         return None
     try:
         at = datetime.fromisoformat(str(event.get("requestReceivedTimestamp")))
+        at = at if at.tzinfo else at.replace(tzinfo=UTC)
     except ValueError:
         raise Unreadable(name, number, 1, "requestReceivedTimestamp is no moment") from None
     sent, stored = _object(event.get("requestObject")), _object(event.get("responseObject"))

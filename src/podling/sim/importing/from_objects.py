@@ -7,13 +7,21 @@ start, and how long those of Jobs ran, become behaviours. Pure.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from statistics import median
 from typing import Any
 
 from podling.sim.importing.cleaning import cleaned, template_of
 from podling.sim.importing.node_groups import facts_of, groups
+from podling.sim.importing.script_groups import (
+    Group,
+    annotate,
+    behaviours_of,
+    group_of,
+    key_of,
+    missing_images,
+)
 from podling.sim.importing.sources import Imported
 from podling.sim.manifests import ManifestProblem, manifests_of
 from podling.sim.scenario_parts import ManifestSource
@@ -43,15 +51,13 @@ MADE_BY_ITSELF = (
     "kube-node-lease",
 )
 MIRROR = "kubernetes.io/config.mirror"
-OF_NODES = "topology.kubernetes.io/"
-"""The beginning of labels that a pod gets from its node."""
 UNTIL = "1h"
 NO_NODES = "no nodes were given: the scenario has three of the default size"
 DEFAULT_NODES = [{"name": "node", "count": 3}]
 
 
-def scenario_from_objects(objects: Sequence[Plain]) -> Imported:
-    """Return the scenario of a cluster that has these objects."""
+def scenario_from_objects(objects: Sequence[Plain], scripts: Mapping[Group, Plain] | None = None) -> Imported:
+    """Return the scenario of a cluster that has these objects; ``scripts``: of containers, if known."""
     nodes = [(each["metadata"]["name"], facts_of(each)) for each in objects if each["kind"] == "Node"]
     left = Counter[str]()
     kept: list[Plain] = []
@@ -63,14 +69,18 @@ def scenario_from_objects(objects: Sequence[Plain]) -> Imported:
     if not nodes:
         notes.append(NO_NODES)
     kept = _with_references(kept, notes)
+    scripts = _scripts(objects) if scripts is None else scripts
+    annotate(kept, scripts)
+    images = missing_images(each for each in objects if each["kind"] == "Pod")
     scenario: Plain = {
         "description": "A cluster imported from its objects.",
         "until": UNTIL,
         "nodes": groups(nodes) if nodes else DEFAULT_NODES,
         "manifests": [{"objects": kept}] if kept else [],
-        "behaviours": _behaviours(objects),
+        "behaviours": behaviours_of(scripts),
+        "images": images,
     }
-    return Imported({key: value for key, value in scenario.items() if value != []}, tuple(notes))
+    return Imported({key: value for key, value in scenario.items() if value not in ([], {})}, tuple(notes))
 
 
 def _sort(each: Plain, kept: list[Plain], left: Counter[str]) -> None:
@@ -139,44 +149,35 @@ def _with_references(kept: list[Plain], notes: list[str]) -> list[Plain]:
     return sorted([*added, *kept], key=lambda each: ORDER.index(each["kind"]))
 
 
-def _behaviours(objects: Sequence[Plain]) -> list[Plain]:
-    """Return what the pods of the other cluster showed of their containers' times, by labels."""
-    starts: dict[tuple[str, tuple[tuple[str, str], ...], str], list[float]] = {}
-    runs: dict[tuple[str, tuple[tuple[str, str], ...], str], list[tuple[float, int]]] = {}
+def _scripts(objects: Sequence[Plain]) -> dict[Group, Plain]:
+    """Return what the pods of the other cluster showed of their containers' times."""
+    starts: dict[Group, list[float]] = {}
+    runs: dict[Group, list[tuple[float, int]]] = {}
+    by_key = {key_of(each): each for each in objects}
     for pod in objects:
         if pod["kind"] != "Pod":
             continue
-        labels = stable_labels(pod["metadata"].get("labels") or {})
         scheduled = _scheduled(pod)
         for status in (pod.get("status") or {}).get("containerStatuses") or ():
-            key = (pod["metadata"].get("namespace", ""), labels, status["name"])
+            group = group_of(pod, status["name"], by_key)
             state = status.get("state") or {}
             began = (state.get("running") or state.get("terminated") or {}).get("startedAt")
-            if not labels or not began or status.get("restartCount"):
+            if group is None or not began or status.get("restartCount"):
                 continue
             if scheduled is not None:
-                starts.setdefault(key, []).append(max(0.0, (_moment(began) - scheduled).total_seconds()))
+                starts.setdefault(group, []).append(max(0.0, (_moment(began) - scheduled).total_seconds()))
             ended = state.get("terminated") or {}
             if ended.get("finishedAt"):
                 length = (_moment(ended["finishedAt"]) - _moment(began)).total_seconds()
-                runs.setdefault(key, []).append((length, int(ended.get("exitCode", 0))))
-    found = []
-    for key in dict.fromkeys([*starts, *runs]):
-        namespace, labels, container = key
-        script: Plain = {"startSeconds": round(median(starts.get(key, [0.0])), 1)}
-        if key in runs:
-            seconds = round(median(length for length, _ in runs[key]), 1)
-            script["runs"] = [{"seconds": seconds, "exitCode": runs[key][-1][1]}]
-        found.append({"pods": dict(labels), "namespace": namespace, "container": container, "script": script})
+                runs.setdefault(group, []).append((length, int(ended.get("exitCode", 0))))
+    found = {}
+    for group in dict.fromkeys([*starts, *runs]):
+        script: Plain = {"startSeconds": round(median(starts.get(group, [0.0])), 1)}
+        if group in runs:
+            seconds = round(median(length for length, _ in runs[group]), 1)
+            script["runs"] = [{"seconds": seconds, "exitCode": runs[group][-1][1]}]
+        found[group] = script
     return found
-
-
-def stable_labels(labels: dict[str, str]) -> tuple[tuple[str, str], ...]:
-    """Return the labels that the template of a pod gave, without those of one revision or one pod."""
-    passing = ("hash", "generation", "pod-name", "pod-index", "uid", "job-name", "completion-index")
-    return tuple(
-        sorted((k, v) for k, v in labels.items() if not k.endswith(passing) and not k.startswith(OF_NODES))
-    )
 
 
 def _scheduled(pod: Plain) -> datetime | None:

@@ -16,28 +16,40 @@ from typing import Any
 
 from msgspec import Struct
 
+from podling.sim.event_log import END
+
 PASSING_SECONDS = 1.0
 _PODS = "pods/"
+_CHANGES = ("created", "modified", "deleted")
 _DRAWN = re.compile(r"(-[bcdfghjklmnpqrstvwxz2456789]{6,10})?-[bcdfghjklmnpqrstvwxz2456789]{5}$")
 """The ends of names that controllers draw: of a ReplicaSet, and of a pod."""
 _FIELDS = ("phase", "ready", "restarts", "reason", "deleting")
 
 
 class Stage(Struct, frozen=True):
-    """A stage of a pod's life, and the seconds that it lasted; the last one lasts for ever."""
+    """A stage of a pod's life, and the seconds that it lasted; the last one lasts to the end."""
 
     text: str
     seconds: float
 
 
-def lives(lines: Iterable[Mapping[str, Any]]) -> dict[str, list[Stage]]:
-    """Return the stages of every pod of an event log, by its name or its owner's and its number."""
+def end_of(lines: Iterable[Mapping[str, Any]]) -> float:
+    """Return the second at which a recording ends; those of runs last as long as is needed."""
+    return min((float(each.get("at", 0)) for each in lines if each.get("event") == END), default=math.inf)
+
+
+def lives(lines: Iterable[Mapping[str, Any]], end: float = math.inf) -> dict[str, list[Stage]]:
+    """Return the stages of every pod of an event log, by its name or its owner's and its number.
+
+    What happened after ``end`` is left out.
+    """
     names: dict[str, str] = {}
     counts: dict[str, int] = {}
     stages: dict[str, list[tuple[float, str]]] = {}
     for line in lines:
         key = str(line.get("object", ""))
-        if not key.startswith(_PODS) or line.get("event") not in ("created", "modified", "deleted"):
+        at = float(line.get("at", 0))
+        if at > end or not key.startswith(_PODS) or line.get("event") not in _CHANGES:
             continue
         if key not in names:
             owner = _DRAWN.sub("", key)
@@ -46,10 +58,10 @@ def lives(lines: Iterable[Mapping[str, Any]]) -> dict[str, list[Stage]]:
         found = stages.setdefault(names[key], [])
         text = _text(line)
         if not found or found[-1][1] != text:
-            found.append((float(line.get("at", 0)), text))
+            found.append((at, text))
         if line["event"] == "deleted":
             del names[key]
-    return {name: _with_lengths(found) for name, found in stages.items()}
+    return {name: _with_lengths(found, end) for name, found in stages.items()}
 
 
 def differences(
@@ -84,6 +96,6 @@ def _text(line: Mapping[str, Any]) -> str:
     return " ".join(["bound" if line.get("node") else "unbound", *words])
 
 
-def _with_lengths(found: Sequence[tuple[float, str]]) -> list[Stage]:
-    ends = [at for at, _ in found[1:]] + [math.inf]
+def _with_lengths(found: Sequence[tuple[float, str]], end: float) -> list[Stage]:
+    ends = [at for at, _ in found[1:]] + [end]
     return [Stage(text, end - at) for (at, text), end in zip(found, ends, strict=True)]

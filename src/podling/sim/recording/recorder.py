@@ -17,7 +17,7 @@ from podling.client.informer_factory import InformerFactory
 from podling.machinery.encoding.codec import to_plain
 from podling.machinery.scheme import RESOURCES, resource_of
 from podling.sim.changes import Change
-from podling.sim.event_log import EventLog, Sink
+from podling.sim.event_log import END, EventLog, Sink
 from podling.sim.importing.from_objects import ORDER
 
 ADDED, MODIFIED, DELETED = "ADDED", "MODIFIED", "DELETED"
@@ -47,7 +47,7 @@ class Recorder:
         self._client = client
         self._informers = InformerFactory(client)
         self._sink, self._begun = sink, begun
-        self._begin: datetime | None = None
+        self.begin: datetime | None = None
         self._log: EventLog | None = None
         self._last: dict[tuple[str, str, str], Any] = {}
         self.moments: list[Moment] = []
@@ -55,7 +55,7 @@ class Recorder:
     @property
     def seconds(self) -> float:
         """The seconds since the begin; 0 before it."""
-        return 0.0 if self._begin is None else round((clock.now() - self._begin).total_seconds(), 3)
+        return 0.0 if self.begin is None else round((clock.now() - self.begin).total_seconds(), 3)
 
     async def record(self, end: asyncio.Event, seconds: float | None = None) -> Sequence[Moment]:
         """Record until ``end`` is set or so many seconds have passed, and return the history.
@@ -74,11 +74,12 @@ class Recorder:
         running = asyncio.create_task(self._informers.run())
         try:
             await self._informers.synced()
-            self._begin = clock.now()
+            self.begin = clock.now()
             if self._begun is not None:
                 self._begun()
             await clock.wait_for(end, seconds)
         finally:
+            self._log.write(clock.now(), END)
             running.cancel()
             await asyncio.gather(running, return_exceptions=True)
         return self.moments

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Any
 
 from podling.runtime.sim.script import ANNOTATION_PREFIX
@@ -18,38 +19,51 @@ from podling.sim.importing.from_objects import (
     is_made_by_others,
     manifest_problem,
     scenario_from_objects,
-    stable_labels,
+)
+from podling.sim.importing.script_groups import (
+    Group,
+    Key,
+    annotate,
+    group_of,
+    key_of,
+    missing_images,
 )
 from podling.sim.importing.sources import Imported
 from podling.sim.recording.container_scripts import scripts_of
 from podling.sim.recording.recorder import ADDED, DELETED, NODE, Moment
 
 Plain = dict[str, Any]
-Key = tuple[str, str, str]
 
 SETTLES_SECONDS = 30.0
 """The time that the scenario lasts after the recording's end."""
 
 
-def scenario_from_moments(moments: Sequence[Moment], seconds: float) -> Imported:
-    """Return the scenario of a history that lasted so many seconds."""
+def scenario_from_moments(
+    moments: Sequence[Moment], seconds: float, began: datetime | None = None
+) -> Imported:
+    """Return the scenario of a history that ``began`` at a wall time and lasted so many seconds."""
     scripts = _scripts(moments)
+    shared = _shared(moments, scripts)
     begin = [each.plain for each in moments if each.at == 0 and each.type == ADDED]
-    made = scenario_from_objects(begin)
+    made = scenario_from_objects(begin, shared)
     left = Counter[str]()
-    actions = _actions(moments, scripts, left)
+    actions = _actions(moments, left)
     scenario = {
         **made.scenario,
         "description": "The recorded history of a cluster.",
+        **({} if began is None else {"begin": began}),
         "until": round(seconds + SETTLES_SECONDS),
-        "behaviours": _behaviours(moments, scripts),
+        "images": missing_images(each.plain for each in moments if each.plain["kind"] == "Pod"),
         "actions": actions,
     }
-    for source in scenario.get("manifests", ()):
+    applied = [each["apply"] for each in actions if "apply" in each]
+    for source in applied:
+        annotate(source["objects"], shared)
+    for source in (*scenario.get("manifests", ()), *applied):
         for plain in source["objects"]:
             _annotate(plain, scripts)
     notes = (*made.notes, *(f"left out: {count} {what}" for what, count in sorted(left.items())))
-    return Imported({key: value for key, value in scenario.items() if value != []}, notes)
+    return Imported({key: value for key, value in scenario.items() if value not in ([], {})}, notes)
 
 
 def _scripts(moments: Sequence[Moment]) -> dict[Key, dict[str, Plain]]:
@@ -57,36 +71,30 @@ def _scripts(moments: Sequence[Moment]) -> dict[Key, dict[str, Plain]]:
     revisions: dict[Key, list[tuple[float, Plain]]] = {}
     for each in moments:
         if each.plain["kind"] == "Pod":
-            revisions.setdefault(_key(each.plain), []).append((each.at, each.plain))
+            revisions.setdefault(key_of(each.plain), []).append((each.at, each.plain))
     return {key: found for key, pods in revisions.items() if (found := scripts_of(pods))}
 
 
-def _behaviours(moments: Sequence[Moment], scripts: dict[Key, dict[str, Plain]]) -> list[Plain]:
-    """Return the behaviours of pods with owners: by labels, that of the pod with the most runs."""
-    chosen: dict[tuple[str, tuple[tuple[str, str], ...], str], Plain] = {}
-    for each in moments:
-        plain = each.plain
-        if plain["kind"] != "Pod" or not plain["metadata"].get("ownerReferences"):
+def _shared(moments: Sequence[Moment], scripts: dict[Key, dict[str, Plain]]) -> dict[Group, Plain]:
+    """Return the scripts of pods with owners: of each group that of the pod with the most runs."""
+    chosen: dict[Group, Plain] = {}
+    objects = {key_of(each.plain): each.plain for each in moments}
+    for key, plain in objects.items():
+        if key[0] != "Pod" or not plain["metadata"].get("ownerReferences"):
             continue
-        labels = stable_labels(plain["metadata"].get("labels") or {})
-        for container, script in scripts.get(_key(plain), {}).items():
-            key = (plain["metadata"].get("namespace", ""), labels, container)
-            if labels and len(script["runs"]) > len(chosen.get(key, {"runs": ()})["runs"]):
-                chosen[key] = script
-    return [
-        {"pods": dict(labels), "namespace": namespace, "container": container, "script": script}
-        for (namespace, labels, container), script in chosen.items()
-    ]
+        for container, script in scripts.get(key, {}).items():
+            group = group_of(plain, container, objects)
+            if group and len(script["runs"]) > len(chosen.get(group, {"runs": ()})["runs"]):
+                chosen[group] = script
+    return chosen
 
 
-def _actions(
-    moments: Sequence[Moment], scripts: dict[Key, dict[str, Plain]], left: Counter[str]
-) -> list[Plain]:
+def _actions(moments: Sequence[Moment], left: Counter[str]) -> list[Plain]:
     """Return what happened to objects that no controller makes: created, changed, deleted."""
     known: dict[Key, Plain] = {}
     found: list[Plain] = []
     for each in moments:
-        plain, key = each.plain, _key(each.plain)
+        plain, key = each.plain, key_of(each.plain)
         if plain["kind"] == NODE:
             if each.at and each.type in (ADDED, DELETED):
                 left["nodes that came or went during the recording"] += 1
@@ -111,9 +119,8 @@ def _actions(
             left["changes of pods"] += 1  # of what the scheduler and the kubelet write into them
         else:
             verb = "create" if before is None else "change"
-            applied = _annotate(cleaned(plain), scripts)
             found.append(
-                {"at": each.at, "name": f"{verb} {key[0]} {key[2]}", "apply": {"objects": [applied]}}
+                {"at": each.at, "name": f"{verb} {key[0]} {key[2]}", "apply": {"objects": [cleaned(plain)]}}
             )
     left.pop("changes of pods", None)
     return found
@@ -124,14 +131,9 @@ def _is_derived(plain: Plain) -> bool:
     return is_made_by_others({**plain, "status": {}})
 
 
-def _annotate(plain: Plain, scripts: dict[Key, dict[str, Plain]]) -> Plain:
+def _annotate(plain: Plain, scripts: dict[Key, dict[str, Plain]]) -> None:
     """Give a pod without an owner the scripts of its containers."""
     if plain["kind"] == "Pod":
         annotations = plain["metadata"].setdefault("annotations", {})
-        for container, script in scripts.get(_key(plain), {}).items():
+        for container, script in scripts.get(key_of(plain), {}).items():
             annotations[ANNOTATION_PREFIX + container] = json.dumps(script)
-    return plain
-
-
-def _key(plain: Plain) -> Key:
-    return plain["kind"], plain["metadata"].get("namespace", ""), plain["metadata"]["name"]

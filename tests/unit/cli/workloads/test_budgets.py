@@ -38,7 +38,12 @@ def pod(name: str) -> Pod:
 @pytest.mark.parametrize(
     ("found", "reason", "says"),
     [
-        (budget(1, 3, 2, 3), "SufficientPods", "allows 1 evictions now: 3 pods are healthy, 2 must stay"),
+        (budget(1, 3, 2, 3), "SufficientPods", "allows 1 eviction now: 3 healthy pods, of which 2 must stay"),
+        (
+            budget(2, 2, 0, 2),
+            "SufficientPods",
+            "allows 2 evictions now: 2 healthy pods, of which 0 must stay",
+        ),
         (
             budget(0, 3, 3, 3),
             "InsufficientPods",

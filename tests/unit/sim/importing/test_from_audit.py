@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -60,6 +61,7 @@ def test_requests_of_people_become_actions_at_their_moments() -> None:
     assert [(each.name, each.count, each.cpu, each.pods) for each in scenario.nodes] == [("n", 1, "2", 50)]
     apply, scale, delete, evict, cordon = scenario.actions
     assert moments(scenario) == [0, 10, 20, 25, 40]
+    assert scenario.begin == datetime(2026, 1, 1, 0, 0, 5, tzinfo=UTC)
     assert apply.apply is not None
     (plain,) = apply.apply.objects
     assert plain["metadata"] == {"name": "web", "namespace": "default"}

@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from podling.sim.importing.from_objects import scenario_from_objects
 from podling.sim.runner import run_scenario
+from podling.sim.scenario_parts import Duration
 from tests.support.importing import read
 from tests.support.scenarios import FOLDER
 
@@ -15,7 +17,13 @@ Plain = dict[str, Any]
 
 
 def obj(kind: str, name: str, spec: Plain | None = None, namespace: str = "shop", **fields: Any) -> Plain:
-    group = {"Deployment": "apps/v1", "ReplicaSet": "apps/v1", "Job": "batch/v1", "Widget": "example.com/v1"}
+    group = {
+        "Deployment": "apps/v1",
+        "ReplicaSet": "apps/v1",
+        "Job": "batch/v1",
+        "CronJob": "batch/v1",
+        "Widget": "example.com/v1",
+    }
     metadata = {
         "name": name,
         "uid": f"uid-{name}",
@@ -111,6 +119,37 @@ def test_runs_that_ended_give_their_length_and_exit_code() -> None:
     ended = pod("run-1", "2026-01-01T00:00:02Z", "2026-01-01T00:00:32Z", owner="Job")
     (behaviour,) = read(scenario_from_objects([node("n"), ended])).behaviours
     assert [(each.seconds, each.exit_code) for each in behaviour.script.runs] == [(30, 3)]
+
+
+def test_runs_of_pods_without_labels_stand_in_the_template_of_their_cron_job() -> None:
+    template = {"spec": {"containers": [{"name": "c", "image": "i"}], "restartPolicy": "Never"}}
+    spec = {"schedule": "* * * * *", "jobTemplate": {"spec": {"template": template}}}
+    job = obj(
+        "Job", "x", metadata={"ownerReferences": [{"kind": "CronJob", "name": "t", "controller": True}]}
+    )
+    ended = pod("x-1", "2026-01-01T00:00:02Z", "2026-01-01T00:00:32Z", owner="Job")
+    ended["metadata"]["labels"] = {"batch.kubernetes.io/job-name": "x"}
+    ended["status"]["containerStatuses"][0]["state"]["terminated"]["exitCode"] = 0
+    found = read(scenario_from_objects([node("n"), obj("CronJob", "t", spec), job, ended]))
+    assert found.behaviours == ()
+    outcome, statistics = run_scenario(replace(found, until=Duration(150)), FOLDER, 0)
+    assert outcome.passed
+    assert statistics.samples[-1].phases == {"Succeeded": 2}
+
+
+def test_images_that_no_pod_could_have_are_missing() -> None:
+    def waiting(name: str, image: str, reason: str, image_id: str = "") -> Plain:
+        status = {"name": "c", "image": image, "imageID": image_id, "state": {"waiting": {"reason": reason}}}
+        return obj("Pod", name, status={"containerStatuses": [status]})
+
+    pods = [
+        waiting("a", "none:1", "ImagePullBackOff"),
+        waiting("b", "late:1", "ErrImagePull"),
+        waiting("c", "late:1", "CrashLoopBackOff", "sha256:1"),
+        waiting("d", "new:1", "ContainerCreating"),
+    ]
+    found = read(scenario_from_objects([node("n"), *pods]))
+    assert {name: each.missing for name, each in found.images.items()} == {"docker.io/library/none:1": True}
 
 
 @pytest.mark.parametrize(

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pytest
 
-from podling.sim.recording.comparison import differences, lives
+from podling.sim.recording.comparison import differences, end_of, lives
 
 Line = dict[str, Any]
 
@@ -68,6 +69,14 @@ def test_drawn_names_are_numbered_in_the_order_of_creation() -> None:
 )
 def test_only_passing_stages_may_be_missing(lines: list[Line], passing: float, same: bool) -> None:
     assert (differences(lives(LIFE), lives(lines), passing) == []) is same
+
+
+@pytest.mark.parametrize(("end", "same"), [(8.5, True), (9.0, False)])
+def test_stages_after_the_end_of_a_recording_do_not_count(end: float, same: bool) -> None:
+    recorded = [*LIFE[:4], {"at": end, "event": "end"}]
+    until = end_of(recorded)
+    assert end_of(LIFE) == math.inf
+    assert (differences(lives(recorded, until), lives(LIFE, until), 0.0) == []) is same
 
 
 def test_pods_of_one_side_are_named() -> None:

@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import json
+from datetime import UTC, datetime
 from typing import Any
 
 from podling import clock
 from podling.api.apps_v1 import Deployment
+from podling.api.batch_v1 import CronJob
 from podling.api.core_v1 import Pod
 from podling.machinery.encoding.bodies import Body
 from podling.machinery.encoding.codec import convert
+from podling.runtime.sim import ContainerScript, ImageScript
+from podling.runtime.sim import Scenario as Scripts
+from podling.runtime.sim.script import Run as ContainerRun
 from podling.sim import loop
-from podling.sim.recording.comparison import differences, lives
+from podling.sim.recording.comparison import differences, end_of, lives
 from podling.sim.recording.recorder import ADDED, Moment, Recorder
 from podling.sim.recording.to_scenario import scenario_from_moments
 from podling.sim.runner import run_scenario
-from podling.sim.simulated_cluster import simulated_cluster
+from podling.sim.simulated_cluster import ClusterSettings, simulated_cluster
 from tests.support.importing import read
 from tests.support.scenarios import FOLDER
 
@@ -37,8 +42,16 @@ def deployment(replicas: int) -> Any:
     return convert(Body({"metadata": metadata, "spec": spec}, ()), Deployment, "Strict")[0]
 
 
-def pod(name: str) -> Any:
-    plain = template(name, **{"sim.podling.dev/c": CRASHES})
+def tick() -> Any:
+    pod = {"containers": [{"name": "c", "image": "i"}], "restartPolicy": "Never"}
+    spec = {"schedule": "* * * * *", "jobTemplate": {"spec": {"template": {"spec": pod}}}}
+    plain = {"metadata": {"name": "tick", "namespace": "default"}, "spec": spec}
+    return convert(Body(plain, ()), CronJob, "Strict")[0]
+
+
+def pod(name: str, image: str = "i", runs: str = CRASHES) -> Any:
+    plain = template(name, **{"sim.podling.dev/c": runs})
+    plain["spec"]["containers"][0]["image"] = image
     plain["metadata"] |= {"name": name, "namespace": "default"}
     return convert(Body(plain, ()), Pod, "Strict")[0]
 
@@ -91,6 +104,38 @@ def test_replayed_history_shows_the_same_lives() -> None:
     for number in (3, 4):
         name = f"pods/default/web #{number}"
         assert differences({name: first[name]}, {name: second[name]}, 1.0) == []
+
+
+def test_replay_has_the_minutes_images_and_jobs_of_the_history() -> None:
+    """A CronJob is due at the same moments, its pods end, an image is missing, and the log's end counts."""
+    begin = datetime(2031, 5, 6, 7, 8, 40, 500_000, tzinfo=UTC)
+    scripts = Scripts(
+        containers={"default/tick-*": ContainerScript(runs=(ContainerRun(seconds=3),))},
+        images={"example.com/none:1": ImageScript(missing=True)},
+    )
+
+    async def record(sink: Any) -> tuple[list[Moment], float, datetime | None]:
+        async with simulated_cluster(1, ClusterSettings(scenario=scripts)) as cluster:
+            await cluster.client.create(tick())
+            recorder, end = Recorder(cluster.client, sink), asyncio.Event()
+            recording = asyncio.create_task(recorder.record(end))
+            await cluster.advance(seconds=5)
+            await cluster.client.create(pod("none", image="example.com/none:1"))
+            await cluster.client.create(pod("crash", runs='{"runs": [{"seconds": 2, "exitCode": 3}]}'))
+            await cluster.advance(seconds=80)
+            end.set()
+            return list(await recording), recorder.seconds, recorder.begin
+
+    recorded: list[bytes] = []
+    made = scenario_from_moments(*loop.run(record(recorded.append), start=begin))
+    replayed: list[bytes] = []
+    outcome, _ = run_scenario(read(made), FOLDER, 0, replayed.append)
+    assert outcome.passed
+    logs = [list(map(json.loads, lines)) for lines in (recorded, replayed)]
+    assert end_of(logs[0]) == 85
+    first, second = (lives(lines, end_of(logs[0])) for lines in logs)
+    assert len(first) == 4
+    assert differences(first, second, 1.0) == []
 
 
 def test_recording_ends_after_its_time() -> None:
