@@ -86,7 +86,7 @@ class StatefulSetController(Controller):
     async def _view(
         self, stateful: StatefulSet, pods: list[Pod], revisions: list[ControllerRevision]
     ) -> tuple[View, int]:
-        update, collisions = await self._keeper.ensure(
+        update, collisions, _ = await self._keeper.ensure(
             stateful,
             stateful.spec.template,
             revisions,
