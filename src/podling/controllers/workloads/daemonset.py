@@ -79,7 +79,10 @@ class DaemonSetController(Controller):
             return AwaitChange()
         wait, failure = await self._manage(daemon_set, pods, digest, now)
         status = rules.status_of(daemon_set, nodes, rules.by_node(pods), digest, ensured.collisions, now)
-        await self._write(daemon_set, status)
+        try:
+            await self._write(daemon_set, status)
+        except Exception as error:  # raised after the history is cut, unless the pods failed, too
+            failure = failure or error
         await self._forget_history(daemon_set, claimed, revision, pods)
         if failure is not None and not is_namespace_terminating(failure):
             raise failure

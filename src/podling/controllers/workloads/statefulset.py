@@ -76,7 +76,10 @@ class StatefulSetController(Controller):
         failure = None
         if stateful.metadata.deletion_timestamp is None:
             failure = await self._writes.carry_out(view, plan(view))
-        await self._write(stateful, rules.status_of(view, collisions))
+        try:
+            await self._write(stateful, rules.status_of(view, collisions))
+        except Exception as error:  # raised after the history is cut, unless the pods failed, too
+            failure = failure or error
         await self._forget_history(view, revisions)
         if failure is not None and not is_namespace_terminating(failure):
             raise failure
