@@ -296,3 +296,36 @@ def test_pod_waits_for_the_end_of_a_claim_of_an_earlier_pod(policy: str) -> None
     stale = {"data-db-0": claim("data-db-0", ("Pod", "db-0", "earlier"))}
     assert words_of(view(1, {}, claims=stale, **more)) == []
     assert words_of(view(1, {}, claims={"data-db-0": claim("data-db-0")}, **more)) == ["create 0"]
+
+
+# the claims of the next pod, one for each template: none, free, or of an earlier pod; and whether it is made
+STALE: list[tuple[list[str], bool]] = [
+    ([], True),
+    (["missing", "missing"], True),
+    (["missing", "free"], True),
+    (["stale", "free"], False),
+    (["stale", "missing"], False),
+    (["free", "stale"], False),
+]
+
+
+@pytest.mark.parametrize(("states", "made"), STALE)
+def test_one_claim_of_an_earlier_pod_is_enough_to_wait(states: list[str], made: bool) -> None:
+    """Cases of ``TestPodClaimIsStale`` in stateful_pod_control_test.go."""
+    owners = {"free": [], "stale": [("Pod", "db-0", "earlier")]}
+    names = [f"data{number}" for number, _ in enumerate(states)]
+    held = [
+        claim(f"{name}-db-0", *owners[state])
+        for name, state in zip(names, states, strict=True)
+        if state in owners
+    ]
+    seen = view(
+        1,
+        {},
+        claims={each.metadata.name: each for each in held},
+        volume_claim_templates=tuple(PersistentVolumeClaim(metadata=ObjectMeta(name=name)) for name in names),
+        persistent_volume_claim_retention_policy=StatefulSetPersistentVolumeClaimRetentionPolicy(
+            when_deleted="Retain", when_scaled="Delete"
+        ),
+    )
+    assert words_of(seen) == (["create 0"] if made else [])
