@@ -159,3 +159,38 @@ def test_zone_label_without_text_is_no_zone() -> None:
         each.values() for each in rules.desired(service(), [running_pod("p")], nodes, "IPv4").values()
     )
     assert endpoint.zone is None
+
+
+@pytest.mark.parametrize("ready", [(True, True), (True, False), (False, False)])
+def test_pods_with_the_same_address_have_an_endpoint_each(ready: tuple[bool, bool]) -> None:
+    pods = [running_pod(f"p{index}", ready=each) for index, each in enumerate(ready)]
+    (endpoints,) = rules.desired(service(), pods, NODES, "IPv4").values()
+    assert [each.conditions.ready for each in endpoints.values()] == [*ready]
+    assert {each.addresses for each in endpoints.values()} == {("10.0.0.1",)}
+
+
+def test_endpoints_have_a_port_of_each_protocol_of_the_service() -> None:
+    protocols = ("TCP", "UDP", "SCTP")
+    ports = [ServicePort(name=each.lower(), port=80, target_port=80, protocol=each) for each in protocols]
+    (found,) = rules.desired(service(*ports), [running_pod("p")], NODES, "IPv4")
+    assert [(each.name, each.port, each.protocol) for each in found] == [
+        (each.lower(), 80, each) for each in protocols
+    ]
+
+
+SERVED = {"selector": {"app": "web"}}
+
+
+@pytest.mark.parametrize(
+    ("spec", "wanted"),
+    [
+        (SERVED, True),
+        ({"selector": {}}, False),
+        ({**SERVED, "type": "ExternalName", "external_name": "example.com"}, False),
+        ({"selector": {}, "type": "ExternalName", "external_name": "example.com"}, False),
+        ({**SERVED, "type": "ExternalName", "external_name": "example.com", "cluster_ip": "None"}, False),
+    ],
+)
+def test_services_whose_slices_the_controller_keeps(spec: dict[str, Any], wanted: bool) -> None:
+    """Cases of TestSyncServiceNoSelector and TestSyncServiceExternalName."""
+    assert rules.has_endpoints(service(**spec)) is wanted

@@ -240,3 +240,26 @@ def test_service_is_overloaded_where_a_zone_has_too_few_endpoints(
     endpoints: dict[str, int], shares: dict[str, float] | None, wanted: bool
 ) -> None:
     assert topology.is_overloaded(endpoints, shares) is wanted
+
+
+# Test_checkNodeTopologyDistribution: zone, CPUs and readiness of nodes; the endpoints of a Service with hints
+EVEN = [node("b", "2"), node("b", "2"), node("c", "2"), node("c", "2")]
+UNEVEN = [node("a", "2"), node("b", "1"), node("c", "100m")]
+DISTRIBUTIONS: list[tuple[list[Node], dict[str, int], bool]] = [
+    ([], {}, False),
+    ([node("a", "100m"), node("b", "1"), node("c", "2")], {"a": 1, "b": 2, "c": 3}, True),
+    ([node("a", "100m", "False"), node("b", "1"), node("c", "2")], {"a": 1, "b": 2, "c": 3}, True),
+    (EVEN, {"b": 5, "c": 4}, False),
+    ([*EVEN[:1], node("", "2"), *EVEN[2:]], {"b": 5, "c": 4}, True),
+    ([*EVEN[:1], node("b", "0"), *EVEN[2:]], {"b": 5, "c": 4}, True),
+    (EVEN, {"b": 6, "c": 4}, True),
+    (UNEVEN, {"a": 20, "b": 10, "c": 1}, False),
+    (UNEVEN, {"a": 20, "b": 10, "c": 0}, True),
+]
+
+
+@pytest.mark.parametrize(("nodes", "endpoints", "wanted"), DISTRIBUTIONS)
+def test_nodes_that_changed_overload_a_service(
+    nodes: list[Node], endpoints: dict[str, int], wanted: bool
+) -> None:
+    assert topology.is_overloaded(endpoints, topology.shares_of(nodes)) is wanted
