@@ -151,6 +151,17 @@ def test_annotation_that_is_removed_is_reported_once() -> None:
     assert len(hints) == 0
 
 
+def test_all_slices_of_a_service_get_hints_when_it_requests_them() -> None:
+    """Case of TestReconcileTopology in endpointslice/reconciler_test.go."""
+    hints = TopologyHints()
+    hints.shares = dict.fromkeys("abc", 1 / 3)
+    zones = ["aacc", "aabbb"]
+    found, _ = hints.add(KEY, "IPv4", Changes(unchanged=[in_zones(each) for each in zones]))
+    given = "".join(hinted(found.update))
+    assert (found.unchanged, sorted(given)) == ([], [*"aaabbbccc"])
+    assert sum(own != hint for own, hint in zip("".join(zones), given, strict=True)) == 1
+
+
 def test_unchanged_slice_with_good_hints_stays_and_others_are_updated() -> None:
     hints = TopologyHints()
     hints.shares = {"a": 0.5, "b": 0.5}
