@@ -194,3 +194,67 @@ SERVED = {"selector": {"app": "web"}}
 def test_services_whose_slices_the_controller_keeps(spec: dict[str, Any], wanted: bool) -> None:
     """Cases of TestSyncServiceNoSelector and TestSyncServiceExternalName."""
     assert rules.has_endpoints(service(**spec)) is wanted
+
+
+V4, V6, OTHER_V6 = PodIP(ip="10.0.0.1"), PodIP(ip="fd00::1"), PodIP(ip="fd00::2")
+
+# Test_podChanged in endpoint/controller_utils_test.go: fields before and after a change
+POD_CHANGES: list[tuple[dict[str, Any], dict[str, Any], bool]] = [
+    ({}, {}, False),
+    ({}, {"node_name": "n2"}, False),
+    ({}, {"resource_version": "2"}, False),
+    ({}, {"labels": {"app": "other"}}, False),
+    ({}, {"labels": {}}, False),
+    ({"pod_ip": "", "pod_ips": ()}, {"pod_ip": "10.0.0.1", "pod_ips": (V4,)}, True),
+    ({}, {"pod_ip": "10.0.0.2", "pod_ips": (PodIP(ip="10.0.0.2"),)}, True),
+    ({"pod_ip": "", "pod_ips": ()}, {"pod_ip": "fd00::1", "pod_ips": (V6,)}, True),
+    ({"pod_ip": "fd00::1", "pod_ips": (V6,)}, {"pod_ip": "fd00::2", "pod_ips": (OTHER_V6,)}, True),
+    ({}, {"pod_ips": (V4, V6)}, True),
+    ({"pod_ips": (V4, V6)}, {"pod_ips": (V4, OTHER_V6)}, True),
+    ({"pod_ips": (V4, V6)}, {}, True),
+    ({}, {"conditions": ()}, True),
+    ({}, {"phase": "Failed"}, True),
+    ({}, {"deletion_timestamp": EPOCH}, True),
+]
+
+
+def with_fields(held: Pod, fields: dict[str, Any]) -> Pod:
+    parts = (held.metadata, held.spec, held.status)
+    changed = (
+        structs.replace(part, **{name: new for name, new in fields.items() if hasattr(part, name)})
+        for part in parts
+    )
+    return structs.replace(held, **dict(zip(("metadata", "spec", "status"), changed, strict=True)))
+
+
+@pytest.mark.parametrize(("old", "new", "wanted"), POD_CHANGES)
+def test_changes_of_a_pod_that_its_endpoint_depends_on(
+    old: dict[str, Any], new: dict[str, Any], wanted: bool
+) -> None:
+    before, after = (rules.relevant(with_fields(running_pod("p"), fields)) for fields in (old, new))
+    assert (before != after) is wanted
+
+
+# TestDetermineNeededServiceUpdates: the services that select a pod before and after a change of its labels,
+# those that this concerns, and those that it concerns if the pod's endpoint changes, too
+CHANGES_OF_LABELS = [
+    ("abc", "abc", "", "abc"),
+    ("abc", "def", "abcdef", "abcdef"),
+    ("abc", "", "abc", "abc"),
+    ("", "abc", "abc", "abc"),
+    ("abc", "bcd", "ad", "abcd"),
+    ("", "", "", ""),
+]
+
+
+@pytest.mark.parametrize(("before", "after", "by_labels", "by_both"), CHANGES_OF_LABELS)
+def test_services_that_a_change_of_a_pod_concerns(
+    before: str, after: str, by_labels: str, by_both: str
+) -> None:
+    services = {letter: service(selector={letter: "x"}) for letter in "abcdef"}
+    old, new = (
+        with_fields(running_pod("p"), {"labels": dict.fromkeys(each, "x")}) for each in (before, after)
+    )
+    for changed, wanted in ((False, by_labels), (True, by_both)):
+        found = [name for name, of in services.items() if rules.is_concerned(of, old, new, changed=changed)]
+        assert "".join(found) == wanted
