@@ -141,7 +141,7 @@ class SchedulingLoop(ClusterFollower):
         try:
             nominated = list(self._nominations.in_cache(self.cache))
             outcome = decide(pod, self.cache, profile, nominated, ids.choice, self.metrics, self._start)
-            self._start = (self._start + outcome.examined) % max(len(self.cache.rows), 1)
+            self._searched(pod, outcome)
             if isinstance(outcome, Diagnosis):
                 preemption = self._post_filter(pod, profile, outcome)
         except Exception as error:
@@ -165,7 +165,7 @@ class SchedulingLoop(ClusterFollower):
             nominated = list(self._nominations.in_cache(self.cache))
             case = Case(pod, self.cache, profile, self.metrics)
             outcome = await decide_with_extenders(case, nominated, ids.choice, extenders, self._start)
-            self._start = (self._start + outcome.examined) % max(len(self.cache.rows), 1)
+            self._searched(pod, outcome)
             if isinstance(outcome, Diagnosis):
                 preemption = self._post_filter(pod, profile, outcome)
             if isinstance(preemption, Victims):
@@ -184,6 +184,13 @@ class SchedulingLoop(ClusterFollower):
             return
         self._conclude(waiting, profile, outcome, preemption, started)
         self._catch_up(flight, pod)
+
+    def _searched(self, pod: PodFacts, outcome: Placement | Diagnosis) -> None:
+        """Let the next search begin behind this one."""
+        self._start = (self._start + outcome.examined) % max(len(self.cache.rows), 1)
+        if outcome.failure:
+            name = pod.pod.status.nominated_node_name
+            logger.warning("%s/%s: nominated node %s: %s", pod.namespace, pod.name, name, outcome.failure)
 
     def _is_skipped(self, pod: PodFacts) -> bool:
         if pod.terminating:

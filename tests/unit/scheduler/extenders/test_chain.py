@@ -15,7 +15,7 @@ from podling.scheduler.extenders.decision import decide_with_extenders
 from podling.scheduler.extenders.http_extender import ExtenderFailed, HttpExtender
 from podling.scheduler.podfacts import facts_of
 from podling.scheduler.preemption import Refusal, Victims
-from tests.unit.scheduler.extenders.remote import Remote, only, prefer
+from tests.unit.scheduler.extenders.remote import Remote, names_of, only, prefer
 from tests.unit.scheduler.scheduling import DEFAULT_PROFILE, cache_of, facts, node, pod
 
 PROFILE = structs.replace(DEFAULT_PROFILE, score=(), needs_many=True)
@@ -94,8 +94,13 @@ async def test_nominated_node_is_left_when_an_extender_rejects_it() -> None:
     cache = cache_of(node("a"), node("b"))
     one = pod()
     nominated = structs.replace(one, status=structs.replace(one.status, nominated_node_name="a"))
-    for names, chosen in ((("a", "b"), "a"), (("b",), "b")):
-        extenders = Extenders([filtering(*names)], cache)
+    only_b = Remote(filter=lambda request: 500 if names_of(request) == ["a"] else only("b")(request))
+    for extender, chosen in (
+        (filtering("a", "b"), "a"),
+        (filtering("b"), "b"),
+        (only_b.extender(filter_verb="filter"), "b"),
+    ):
+        extenders = Extenders([extender], cache)
         case = Case(facts_of(nominated), cache, PROFILE)
         found = await decide_with_extenders(case, (), lambda rows: rows[-1], extenders)
         assert isinstance(found, Placement)
