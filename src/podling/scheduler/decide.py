@@ -124,7 +124,7 @@ def on_nominated_node(
     """Return the row of the pod's nominated node if it is feasible; preemption freed capacity there.
 
     It is tried before all others, even if plugins narrow the search to other nodes; ``diagnosis`` has its
-    reasons then. A plugin that fails does not end the decision: the search goes on (``evaluateNominatedNode``).
+    reasons then. If a plugin fails, the other nodes are tried (``evaluateNominatedNode``).
     """
     own = case.pod.pod.status.nominated_node_name
     row = case.cache.row_of(own) if own else None

@@ -268,7 +268,7 @@ class _Questions:
         return min(total, ALL)
 
     def _news(self, pod: PodFacts, plugin: Plugin, aspects: Aspect, rows: Rows) -> Rows:
-        """Leave out the nodes that a plugin accepted before they changed: another one has rejected the pod."""
+        """Leave out the nodes that a plugin accepted before they changed: they are no news for the pod."""
         if not self._former or not plugin.judges_nodes_alone or aspects & Aspect.ADDED:
             return rows
         names = [self._cache.name_of(row) for row in rows.tolist()]
