@@ -73,6 +73,21 @@ async def test_nodes_that_no_extender_leaves_have_its_reasons() -> None:
     assert len(found.resolvable()) == 1
 
 
+async def test_extenders_add_their_reasons_in_turn() -> None:
+    """The case of several extenders in upstream's ``TestFindNodesThatPassExtenders``."""
+    first = Remote(filter=only("a", FailedNodes={"b": "busy"}, FailedAndUnresolvableNodes={"c": "no"}))
+    second = Remote(filter=only("a", FailedNodes={"b": "busy", "c": "busy"}))
+    extenders = [each.extender(filter_verb="filter") for each in (first, second)]
+    diagnosis = Diagnosis(4)
+    diagnosis.reasons["earlier"] += 1
+    cache = cache_of(*(node(name) for name in "abcd"))
+    left = await Extenders(extenders, cache).filter(facts(), ["a", "b", "c"], diagnosis)
+    assert left == ["a"]
+    assert names_of(second.requests[0][1]) == ["a"]
+    assert diagnosis.reasons == {"earlier": 1, "busy": 1, "no": 1}
+    assert diagnosis.resolvable_names == {"b"}
+
+
 async def test_ignorable_extenders_are_called_last() -> None:
     remote = Remote(filter=only("a", "b"))
     first = remote.extender(filter_verb="filter", ignorable=True)
