@@ -84,6 +84,19 @@ async def test_regular_pods_end_before_critical_ones(
         assert await node.exists("slow"), "the pod stays until it is collected"
 
 
+async def test_pod_that_ends_well_before_the_shutdown_has_succeeded(
+    cluster: ControlPlane, tmp_path: Path, logind: SimulatedLogind
+) -> None:
+    async with node_with(cluster, tmp_path, logind) as node:
+        await node.create(pod("polite", script={"stopExitCode": 0}))
+        await node.pass_time(5)
+        logind.shut_down()
+        await node.pass_time(4)
+        found = await node.get("polite")
+        assert (found.status.phase, found.status.reason or "") == ("Succeeded", "")
+        assert condition(found, "DisruptionTarget") == "True TerminationByKubelet"
+
+
 @pytest.mark.parametrize(
     ("hook", "life", "ends"),
     [
