@@ -175,9 +175,7 @@ async def test_readiness_is_probed_during_termination(node: SimNode) -> None:
 
 async def test_probe_that_takes_too_long_shows_its_time_as_go_does(node: SimNode) -> None:
     probe = {"exec": {"command": ["ask", "me"]}, "timeoutSeconds": 90, "failureThreshold": 1}
-    await node.create(
-        pod(containers=container(readinessProbe=probe), script={"exec": [{"seconds": 1000}]})
-    )
+    await node.create(pod(containers=container(readinessProbe=probe), script={"exec": [{"seconds": 1000}]}))
     await node.pass_time(120)
     text = 'Unhealthy: Readiness probe failed: command timed out: "ask me" timed out after 1m30s'
     assert text in await node.events()
