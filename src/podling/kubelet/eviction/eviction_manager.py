@@ -2,8 +2,8 @@
 
 Every ten seconds the manager observes the node and sets its pressure conditions. Then it evicts the pods that
 use more disk than their own limits, even if the node has enough. If there are none, and a threshold calls for
-an eviction, it first frees what no pod needs (for disk: ended pods' containers, and images), then evicts the pod
-that ranks first. The next observation waits until that pod has ended, at most half a minute.
+an eviction, it first frees what no pod needs (for disk: ended pods' containers, and images), then evicts the
+pod that ranks first. The next observation waits until that pod has ended, at most half a minute.
 """
 
 from __future__ import annotations

@@ -104,7 +104,7 @@ EVICTED = Verdict("Evicted", "The node was low on resource: memory.")
 async def test_phase_of_an_evicted_pod_follows_from_its_containers(
     node: SimNode, other: dict[str, Any], ends: dict[str, Any], expected: tuple[str, str, str]
 ) -> None:
-    """Upstream: the status of a pod whose containers have ended is generated anew (``SyncTerminatingPod``)."""
+    """The status of a pod whose containers have ended is generated anew (``SyncTerminatingPod``)."""
     containers = [{"name": "app", "image": "app:1"}, {"name": "other", "image": "app:1"}]
     await node.create(pod(containers=containers, scripts={"app": GENTLE, "other": other}, **ends))
     await node.pass_time(5)
