@@ -63,9 +63,10 @@ async def shut_down(cluster: RealCluster, logind: BusLogind, middle: bool) -> No
     assert took >= 3, "the deaf pod had its three seconds"
 
     statuses = [status(cluster, name) for name in names]
+    assert (statuses[0]["phase"], statuses[0]["reason"]) == ("Failed", "Terminated")
+    assert statuses[0]["message"] == "Pod was terminated in response to imminent node shutdown."
+    assert {found["phase"] for found in statuses[1:]} == {"Succeeded"}, "the polite pods ended well"
     for found in statuses:
-        assert (found["phase"], found["reason"]) == ("Failed", "Terminated")
-        assert found["message"] == "Pod was terminated in response to imminent node shutdown."
         (target,) = (each for each in found["conditions"] if each["type"] == "DisruptionTarget")
         assert (target["status"], target["reason"]) == ("True", "TerminationByKubelet")
     ends = [found["containerStatuses"][0]["state"]["terminated"] for found in statuses]

@@ -17,7 +17,8 @@ from tests.support.clusters import RealCluster, shell_pod
 pytestmark = [pytest.mark.e2e, pytest.mark.root]
 
 Plain = dict[str, Any]
-UNTIL_STOPPED = "trap 'exit 0' TERM; sleep 3600 & wait"
+UNTIL_STOPPED = "trap 'exit 3' TERM; sleep 3600 & wait"
+"""Ends with an error: an evicted pod whose containers all end well has succeeded."""
 FILL = "dd if=/dev/zero bs=1M count=4 2>/dev/null"
 
 

@@ -127,6 +127,19 @@ def test_marker_comes_before_the_file(cluster):
 """
 
 
+AT_IMPORT = """
+import lightkube
+from lightkube.resources.core_v1 import Namespace
+
+client = lightkube.Client()
+client.create(Namespace(metadata={"name": "made-at-import"}))
+"""
+OF_THE_SESSION = """
+def test_suite_and_test_share_the_cluster(shared_cluster):
+    assert shared_cluster.get("namespace/made-at-import")["status"]["phase"] == "Active"
+"""
+
+
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     (tmp_path / "web.yaml").write_text(WEB)
@@ -176,6 +189,14 @@ def test_configuration_sets_all_clusters_and_begins_one_before_all_fixtures(fold
     code, output = run(folder, WITH_SETTINGS, ini=ini)
     assert code == 0, output
     assert "2 passed" in output
+
+
+def test_cluster_of_the_session_is_there_when_the_suite_is_imported(folder: Path) -> None:
+    (folder / "conftest.py").write_text(AT_IMPORT)
+    ini = "podling_kubeconfig = true\npodling_session_cluster = true\n"
+    code, output = run(folder, OF_THE_SESSION, ini=ini)
+    assert code == 0, output
+    assert "1 passed" in output
 
 
 @pytest.mark.parametrize(

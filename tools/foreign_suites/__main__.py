@@ -22,6 +22,7 @@ from tools.foreign_suites.suites import SUITES, Suite
 
 ROOT = Path(__file__).resolve().parents[2]
 LONGEST_SECONDS = 1800
+LIFE = ("seconds", "exitCode")
 
 
 @click.command()
@@ -65,10 +66,10 @@ def cluster_settings(suite: Suite, clock: str) -> Mapping[str, Any]:
     """
     containers: dict[str, dict[str, Any]] = {}
     for pattern, script in (suite.simulated or {}).items():
-        containers[pattern] = {"startSeconds": script["startSeconds"]}
+        containers[pattern] = {key: value for key, value in script.items() if key not in LIFE}
         if "seconds" in script:
             seconds = script["seconds"] * (speed_of(clock) or 1.0)
-            containers[pattern]["runs"] = [{"seconds": seconds, "exitCode": int(script["exitCode"])}]
+            containers[pattern]["runs"] = [{"seconds": seconds, "exitCode": script["exitCode"]}]
     return {"clock": clock, "runtime": {"containers": containers}}
 
 

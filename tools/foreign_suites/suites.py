@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -37,9 +38,10 @@ class Suite:
     node: bool = False
     system_pod: bool = False
     excuses: tuple[Excuse, ...] = ()
-    simulated: Mapping[str, Mapping[str, float]] | None = None
-    """The scripts of simulated containers by pattern, in seconds of the machine, for a suite that runs on the
-    pytest plugin in place of a cluster with real containers; its own configuration stays."""
+    simulated: Mapping[str, Mapping[str, Any]] | None = None
+    """The scripts of simulated containers by pattern, for a suite that runs on the pytest plugin in place of
+    a cluster with real containers; its own configuration stays. ``seconds`` and ``exitCode`` are those of a
+    program that ends, in the machine's time."""
 
 
 # kr8s takes a port from 10000 to 60000 on which no socket listens. A connection that ended in the last minute
@@ -138,6 +140,23 @@ SUITES = (
             "*/simple-job-runner/*": {"startSeconds": 2, "seconds": 7, "exitCode": 0},
             "*/failed-job-runner/*": {"startSeconds": 2, "seconds": 7, "exitCode": 1},
             "*": {"startSeconds": 2},
+        },
+    ),
+    Suite(
+        "kubespawner",
+        "4161d544121f30a09a5bb7b798a5213c22d5bc90",
+        ("-p", "no:cacheprovider", "-o", "addopts=", "--timeout=120", "tests"),
+        repository="jupyterhub/kubespawner",
+        paths=("kubespawner", "tests", "pyproject.toml"),
+        simulated={
+            "*": {
+                "startSeconds": 2,
+                # Results of the suite's functions that are to run in a container.
+                "exec": [
+                    {"command": "python3 -c def check_up", "stdout": "302\n"},
+                    {"command": "python3 -c def exec_error", "exitCode": 1, "stderr": "ZeroDivisionError"},
+                ],
+            }
         },
     ),
 )

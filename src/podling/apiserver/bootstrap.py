@@ -97,6 +97,7 @@ async def announce(registry: Registry, endpoint: Endpoint) -> None:
 
 async def keep(registry: Registry, endpoint: Callable[[], Endpoint]) -> None:
     """Bring back what is deleted of the namespaces and the Service, until cancelled or the store closes."""
+    late = 0.0
 
     async def look() -> None:
         nonlocal late

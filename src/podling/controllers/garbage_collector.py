@@ -255,7 +255,10 @@ class GarbageCollectorController(Controller):
 
     async def _unblock_owners(self, item: Item, live: ObjectMeta) -> ObjectMeta:
         """Let the owners go before the object; returns its metadata as stored."""
-        unblocked = [structs.replace(ref, block_owner_deletion=False) for ref in live.owner_references]
+        unblocked = [
+            structs.replace(ref, block_owner_deletion=False) if ref.block_owner_deletion else ref
+            for ref in live.owner_references
+        ]
         return await self._set_references(item, live, tuple(unblocked))
 
     async def _set_references(

@@ -133,11 +133,11 @@ class ClusterFollower:
                     self.queue.wake(waiting.uid, now, change.label)
         self._wake.set()
 
-    def _note(self, name: str, aspects: Aspect) -> None:
+    def _note(self, name: str, aspects: Aspect, before: Node | None = None) -> None:
         if aspects:
-            self._changes.node(name, aspects)
+            self._changes.node(name, aspects, before)
             for flight in self._in_flight.values():
-                flight.changes.node(name, aspects)
+                flight.changes.node(name, aspects, before)
             self._wake.set()
 
     def _node_added(self, node: Node) -> None:
@@ -146,7 +146,7 @@ class ClusterFollower:
 
     def _node_updated(self, old: Node, new: Node) -> None:
         self.cache.set_node(new)
-        self._note(new.metadata.name or "", node_aspects(old, new))
+        self._note(new.metadata.name or "", node_aspects(old, new), old)
 
     def _node_deleted(self, node: Node) -> None:
         self.cache.remove_node(node.metadata.name or "")

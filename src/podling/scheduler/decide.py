@@ -44,10 +44,14 @@ class Nominated(Struct, frozen=True):
 
 
 class Placement(Struct, frozen=True):
-    """The pod goes to ``node``. ``examined``: the number of nodes that the search looked at."""
+    """The pod goes to ``node``. ``examined``: the number of nodes that the search looked at.
+
+    ``failure``: the error of a plugin about the nominated node, which the pod does not get then.
+    """
 
     node: str
     examined: int = 0
+    failure: str = ""
 
 
 @dataclass(slots=True)
@@ -62,6 +66,8 @@ class Diagnosis:
     resolvable_names: set[str] = field(default_factory=set)
     """The nodes where an extender says that removing pods could help."""
     examined: int = 0
+    failure: str = ""
+    """The error of a plugin about the nominated node; others were tried nevertheless."""
 
     def resolvable(self) -> list[int]:
         """Return the rows where removing pods could help, each once, in order."""
@@ -103,25 +109,37 @@ def decide(
     if diagnosis.hopeless:
         return diagnosis
     respected = respected_nominations(pod, nominated)
-    there = on_nominated_node(case, respected)
+    there = on_nominated_node(case, candidates, respected, diagnosis)
     if len(there):
         return Placement(cache.name_of(int(there[0])))
     rows = search(case, candidates, respected, diagnosis, start)
     if not len(rows):
         return diagnosis
-    return best_of(case, rows, choose, diagnosis.examined)
+    return best_of(case, rows, choose, diagnosis)
 
 
-def on_nominated_node(case: Case, respected: Sequence[Nominated]) -> Rows:
+def on_nominated_node(
+    case: Case, candidates: Rows | None, respected: Sequence[Nominated], diagnosis: Diagnosis
+) -> Rows:
     """Return the row of the pod's nominated node if it is feasible; preemption freed capacity there.
 
-    It is tried before all others, even if plugins narrow the search to other nodes.
+    It is tried before all others, even if plugins narrow the search to other nodes; ``diagnosis`` has its
+    reasons then. If a plugin fails, the other nodes are tried (``evaluateNominatedNode``).
     """
     own = case.pod.pod.status.nominated_node_name
     row = case.cache.row_of(own) if own else None
     if row is None:
         return NO_ROWS
-    rows = feasible(case.pod, case.cache, case.profile, one_row(row), respected)
+    is_outside = candidates is not None and row not in candidates
+    outside = list(diagnosis.reasons) if is_outside else []
+    noted = diagnosis if is_outside else None
+    try:
+        rows = feasible(case.pod, case.cache, case.profile, one_row(row), respected, noted)
+    except PluginFailed as failed:
+        diagnosis.failure = str(failed)
+        return NO_ROWS
+    for reason in outside:
+        diagnosis.reasons[reason] -= 1
     case.measures.ended(FILTER, SUCCESS)
     return rows
 
@@ -136,17 +154,19 @@ def search(
     return rows
 
 
-def best_of(case: Case, rows: Rows, choose: Choose, examined: int, more: Scores | None = None) -> Placement:
+def best_of(
+    case: Case, rows: Rows, choose: Choose, diagnosis: Diagnosis, more: Scores | None = None
+) -> Placement:
     """Return the row with the highest score. ``more`` is added to the scores of the plugins."""
     cache = case.cache
     if len(rows) == 1:
-        return Placement(cache.name_of(int(rows[0])), examined)
+        return Placement(cache.name_of(int(rows[0])), diagnosis.examined, diagnosis.failure)
     total = scores(case.pod, cache, case.profile, rows, case.measures)
     if more is not None:
         total = total + more
     case.measures.ended(SCORE, SUCCESS)
     best = rows[total == total.max()]
-    return Placement(cache.name_of(choose(best.tolist())), examined)
+    return Placement(cache.name_of(choose(best.tolist())), diagnosis.examined, diagnosis.failure)
 
 
 def _in_order(cache: Cache, candidates: Rows | None, start: int) -> Rows:

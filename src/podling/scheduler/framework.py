@@ -157,6 +157,9 @@ class Plugin:
     wakes_on_objects: ClassVar[frozenset[str]] = frozenset()
     """The kinds of other objects whose changes may help a pod that the plugin rejected."""
 
+    judges_nodes_alone: ClassVar[bool] = False
+    """The filter looks at labels and taints of a node only: a node that it accepted before is no news."""
+
     def __init__(self, args: Any = None) -> None:
         self.args = args
 

@@ -130,7 +130,7 @@ class GroupSchedulingLoop(SchedulingLoop):
         pod, profile = trial.waiting.facts, trial.profile
         nominated = list(self._nominations.in_cache(self.cache))
         outcome = decide(pod, self.cache, profile, nominated, ids.choice, self.metrics, self._start)
-        self._start = (self._start + outcome.examined) % max(len(self.cache.rows), 1)
+        self._searched(pod, outcome)
         if isinstance(outcome, Diagnosis):
             trial.diagnosis = outcome
             trial.preemption = self._post_filter(pod, profile, outcome)

@@ -14,12 +14,15 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Hashable, Mapping, Sequence
+from functools import cached_property
 
 import numpy as np
 
+from podling.api.core_v1 import Node
 from podling.scheduler.cache import Cache
 from podling.scheduler.changes import own_change
 from podling.scheduler.framework import ALL, Aspect, ObjectChange, Plugin, PodChange, PodEvent
+from podling.scheduler.labelcolumns import Mask, Rows
 from podling.scheduler.podfacts import PodFacts
 from podling.scheduler.profile import Profile
 from podling.scheduler.queue import Place, SchedulingQueue, Waiting
@@ -27,6 +30,8 @@ from podling.scheduler.queue import Place, SchedulingQueue, Waiting
 logger = logging.getLogger(__name__)
 
 _LEAVES_ROOM = PodEvent.DELETED | PodEvent.SHRUNK
+_CONCERNS_NODE_ALONE = Aspect.LABELS | Aspect.TAINTS
+NO_NODES: Mapping[str, Node] = {}
 
 _POD_EVENTS = {
     PodEvent.DELETED: "AssignedPodDelete",
@@ -55,6 +60,7 @@ class Changes:
         self._cache = cache
         self._profiles = profiles
         self._nodes: dict[str, Aspect] = {}
+        self._former: dict[str, Node] = {}
         self._pods: list[PodChange] = []
         self._offers: list[_Offer] = []
 
@@ -69,11 +75,14 @@ class Changes:
     @property
     def label(self) -> str:
         """Kubernetes' label of what happened since the last offer."""
-        return _Offer(self._nodes, self._pods, 0).label
+        return _Offer(self._nodes, self._pods).label
 
-    def node(self, name: str, aspects: Aspect) -> None:
+    def node(self, name: str, aspects: Aspect, before: Node | None = None) -> None:
+        """A node changed in these aspects. ``before``: the node as it was until then, if it was there."""
         if aspects:
             self._nodes[name] = self._nodes.get(name, Aspect.NONE) | aspects
+        if before is not None and aspects & _CONCERNS_NODE_ALONE:
+            self._former.setdefault(name, before)
 
     def pod(self, event: PodEvent, facts: PodFacts, node: str, before: PodFacts | None = None) -> None:
         """Something happened to a pod on ``node``; both what it is and what it was may matter."""
@@ -83,14 +92,14 @@ class Changes:
 
     def help_pod(self, waiting: Waiting) -> bool:
         """Return whether a pod that was rejected should be tried again for what was collected."""
-        offer = _Offer(self._nodes, self._pods, 0)
+        offer = _Offer(self._nodes, self._pods, self._former)
         return offer.helps_pod(waiting, self._cache, self._profiles)
 
     def offer(self, queue: SchedulingQueue, now: float) -> None:
         """Wake those who should be tried again now."""
         if self._nodes or self._pods:
-            self._offers.append(_Offer(self._nodes, self._pods, queue.rejections))
-            self._nodes, self._pods = {}, []
+            self._offers.append(_Offer(self._nodes, self._pods, self._former, queue.rejections))
+            self._nodes, self._pods, self._former = {}, [], {}
         self._offers = [
             each for each in self._offers if each.is_open(queue, now, self._cache, self._profiles)
         ]
@@ -99,8 +108,15 @@ class Changes:
 class _Offer:
     """Some changes, made known to the pods that were rejected before (``opened_at`` rejections)."""
 
-    def __init__(self, nodes: Mapping[str, Aspect], pods: Sequence[PodChange], opened_at: int) -> None:
+    def __init__(
+        self,
+        nodes: Mapping[str, Aspect],
+        pods: Sequence[PodChange],
+        former: Mapping[str, Node] = NO_NODES,
+        opened_at: int = 0,
+    ) -> None:
         self._pods = pods
+        self._former = _Former(former)
         self._events = PodEvent(0)
         for change in pods:
             self._events |= change.event
@@ -129,7 +145,7 @@ class _Offer:
             if queue.place(self._being_tried[-1]) in (Place.ACTIVE, Place.BACKOFF):
                 return True
             self._being_tried.pop()
-        everyone, in_line = self._helped(queue, _Questions(cache, self._rows(cache), self._pods), profiles)
+        everyone, in_line = self._helped(queue, self._questions(cache), profiles)
         label = self.label if everyone or in_line else ""
         for uid in everyone:
             queue.wake(uid, now, label)
@@ -144,7 +160,7 @@ class _Offer:
         """Return whether one of the plugins that rejected a pod welcomes the changes."""
         plugins = profiles[waiting.facts.spec.scheduler_name].by_name
         interested = [plugins[name] for name in sorted(waiting.rejected_by) if self._interests(plugins[name])]
-        questions = _Questions(cache, self._rows(cache), self._pods)
+        questions = self._questions(cache)
         return any(questions.ask(waiting.facts, plugin) for plugin in interested)
 
     def _helped(
@@ -175,19 +191,51 @@ class _Offer:
     def _interests(self, plugin: Plugin) -> bool:
         return bool(self._aspects & plugin.wakes_on or self._events & plugin.wakes_on_pods)
 
-    def _rows(self, cache: Cache) -> dict[Aspect, list[int]]:
+    def _questions(self, cache: Cache) -> _Questions:
         found: dict[Aspect, list[int]] = {}
         for aspects, names in self._names.items():
             rows = (cache.row_of(name) for name in names)
             found[aspects] = [row for row in rows if row is not None]
-        return found
+        return _Questions(cache, found, self._pods, self._former)
+
+
+class _Former:
+    """The nodes as they were before they changed, for plugins that judge each node by itself."""
+
+    def __init__(self, nodes: Mapping[str, Node]) -> None:
+        self._nodes = nodes
+
+    def __bool__(self) -> bool:
+        return bool(self._nodes)
+
+    @cached_property
+    def _cache(self) -> Cache:
+        cache = Cache()
+        for node in self._nodes.values():
+            cache.set_node(node)
+        return cache
+
+    def accepted(self, pod: PodFacts, plugin: Plugin, names: Sequence[str]) -> Mask:
+        """Return which of these nodes the plugin would have accepted."""
+        rows = [self._cache.row_of(name) for name in names]
+        known: Mask = np.array([row is not None for row in rows], np.bool_)
+        there = np.array([row for row in rows if row is not None], np.intp)
+        left: Mask = np.ones(len(there), np.bool_)
+        for each in plugin.filter(pod, self._cache, there) if len(there) else ():
+            left &= ~each.where
+        accepted: Mask = np.zeros(len(rows), np.bool_)
+        accepted[known] = left
+        return accepted
 
 
 class _Questions:
     """Queries plugins for the number of pods that the changes may help now; equal queries run once."""
 
-    def __init__(self, cache: Cache, rows: Mapping[Aspect, list[int]], pods: Sequence[PodChange]) -> None:
+    def __init__(
+        self, cache: Cache, rows: Mapping[Aspect, list[int]], pods: Sequence[PodChange], former: _Former
+    ) -> None:
         self._cache = cache
+        self._former = former
         self._rows = {aspects: np.array(each, np.intp) for aspects, each in rows.items()}
         self._pods = pods
         self._answers: dict[tuple[Plugin, Hashable], int] = {}
@@ -216,8 +264,15 @@ class _Questions:
                 # A deleted node cannot be checked; its deletion is the whole change.
                 return ALL
             if aspects & plugin.wakes_on:
-                total += plugin.wakes_for_nodes(pod, rows, self._cache)
+                total += plugin.wakes_for_nodes(pod, self._news(pod, plugin, aspects, rows), self._cache)
         return min(total, ALL)
+
+    def _news(self, pod: PodFacts, plugin: Plugin, aspects: Aspect, rows: Rows) -> Rows:
+        """Leave out the nodes that a plugin accepted before they changed: they are no news for the pod."""
+        if not self._former or not plugin.judges_nodes_alone or aspects & Aspect.ADDED:
+            return rows
+        names = [self._cache.name_of(row) for row in rows.tolist()]
+        return rows[~self._former.accepted(pod, plugin, names)]
 
 
 def wakes_for_own(waiting: Waiting, facts: PodFacts, profile: Profile, cache: Cache) -> bool:

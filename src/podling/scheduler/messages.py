@@ -38,10 +38,12 @@ def not_in_candidates(plugins: list[str]) -> str:
 
 
 def truncated(message: str) -> str:
-    """As an event may carry it; the condition keeps the whole text."""
-    if len(message) <= EVENT_LENGTH_MAX:
+    """Return the message as an event may carry it, cut to bytes; the condition keeps the whole text."""
+    encoded = message.encode()
+    if len(encoded) <= EVENT_LENGTH_MAX:
         return message
-    return message[: EVENT_LENGTH_MAX - len(_CUT)] + _CUT
+    # A character of several bytes is dropped rather than cut in two.
+    return encoded[: EVENT_LENGTH_MAX - len(_CUT)].decode(errors="ignore") + _CUT
 
 
 def assigned(namespace: str, name: str, node: str) -> str:

@@ -141,7 +141,7 @@ class SchedulingLoop(ClusterFollower):
         try:
             nominated = list(self._nominations.in_cache(self.cache))
             outcome = decide(pod, self.cache, profile, nominated, ids.choice, self.metrics, self._start)
-            self._start = (self._start + outcome.examined) % max(len(self.cache.rows), 1)
+            self._searched(pod, outcome)
             if isinstance(outcome, Diagnosis):
                 preemption = self._post_filter(pod, profile, outcome)
         except Exception as error:
@@ -165,7 +165,7 @@ class SchedulingLoop(ClusterFollower):
             nominated = list(self._nominations.in_cache(self.cache))
             case = Case(pod, self.cache, profile, self.metrics)
             outcome = await decide_with_extenders(case, nominated, ids.choice, extenders, self._start)
-            self._start = (self._start + outcome.examined) % max(len(self.cache.rows), 1)
+            self._searched(pod, outcome)
             if isinstance(outcome, Diagnosis):
                 preemption = self._post_filter(pod, profile, outcome)
             if isinstance(preemption, Victims):
@@ -184,6 +184,13 @@ class SchedulingLoop(ClusterFollower):
             return
         self._conclude(waiting, profile, outcome, preemption, started)
         self._catch_up(flight, pod)
+
+    def _searched(self, pod: PodFacts, outcome: Placement | Diagnosis) -> None:
+        """Let the next search begin behind this one."""
+        self._start = (self._start + outcome.examined) % max(len(self.cache.rows), 1)
+        if outcome.failure:
+            name = pod.pod.status.nominated_node_name
+            logger.warning("%s/%s: nominated node %s: %s", pod.namespace, pod.name, name, outcome.failure)
 
     def _is_skipped(self, pod: PodFacts) -> bool:
         if pod.terminating:
@@ -233,7 +240,6 @@ class SchedulingLoop(ClusterFollower):
     ) -> None:
         """Handle a pod without a feasible node: preempt if possible, report, and let the pod wait."""
         pod = waiting.facts
-        self.metrics.attempted(pod.spec.scheduler_name, NOT_SCHEDULED, started)
         rejected_by = set(diagnosis.rejected_by)
         nominated: str | None = ""
         text = ""
@@ -249,7 +255,7 @@ class SchedulingLoop(ClusterFollower):
             self._end_nomination(pod.uid)
         self.queue.reject(waiting, rejected_by, clock.monotonic())
         message = diagnosis.message(text)
-        self._event(pod, "FailedScheduling", message)
+        self._ended(pod, NOT_SCHEDULED, message, started)
         self._reporter.report(key_of(pod.pod), Report(pod.uid, UNSCHEDULABLE, message, nominated))
 
     def _post_filter(self, pod: PodFacts, profile: Profile, diagnosis: Diagnosis) -> Victims | Refusal:
@@ -304,22 +310,31 @@ class SchedulingLoop(ClusterFollower):
         self._binding.after(profile, pod, node)
 
     def _binding_failed(self, waiting: Waiting, node: str, text: str, started: float) -> None:
-        """Undo an assumed binding; the pod is tried again, if it still needs a node."""
-        latest = self._undo(waiting, node, started)
-        if latest is not None:
-            logger.warning("%s/%s: %s", waiting.facts.namespace, waiting.facts.name, text)
+        """Undo an assumed binding, and report it; the pod is tried again, if it still needs a node."""
+        latest = self._undo(waiting, node)
+        logger.warning("%s/%s: %s", waiting.facts.namespace, waiting.facts.name, text)
+        if latest is None:
+            self._ended(waiting.facts, ERROR, text, started)
+        else:
             self._failed(latest, text, started)
 
     def _permit_rejected(self, waiting: Waiting, node: str, rejected: PermitRejected, started: float) -> None:
         """Handle a pod that plugins did not permit: it waits for a change, like one without a node."""
-        latest = self._undo(waiting, node, started)
-        if latest is not None:
+        latest = self._undo(waiting, node)
+        refused = refusal_of(rejected.plugin, str(rejected))
+        if latest is None:
+            self._ended(waiting.facts, NOT_SCHEDULED, refused.message(), started)
+        else:
             # The capacity that it gives back may help others, not the pod itself.
             self._offer_changes(clock.monotonic())
-            refused = refusal_of(rejected.plugin, str(rejected))
             self._turn_away(latest, refused, Refusal(""), started)
 
-    def _undo(self, waiting: Waiting, node: str, started: float) -> Waiting | None:
+    def _ended(self, pod: PodFacts, result: str, text: str, started: float) -> None:
+        """Count an attempt that placed no pod, and report it in an event."""
+        self.metrics.attempted(pod.spec.scheduler_name, result, started)
+        self._event(pod, "FailedScheduling", text)
+
+    def _undo(self, waiting: Waiting, node: str) -> Waiting | None:
         """Give back what an assumed pod holds; return the pod as it is now, None if it needs no node."""
         uid = waiting.uid
         self._binding.unreserve(self._profile_of(waiting.facts), waiting.facts, node)
@@ -329,17 +344,15 @@ class SchedulingLoop(ClusterFollower):
             self._changed(PodEvent.DELETED, waiting.facts, node)
         latest = self._pods.get(key_of(waiting.facts.pod))
         if latest is None or latest.metadata.uid != uid or latest.spec.node_name or is_terminal(latest):
-            self.metrics.attempted(waiting.facts.spec.scheduler_name, ERROR, started)
             return None
         return structs.replace(waiting, facts=facts_of(latest))
 
     def _failed(self, waiting: Waiting, text: str, started: float) -> None:
         """Handle an error other than the lack of a node: report it, and retry after a back-off."""
         pod = waiting.facts
-        self.metrics.attempted(pod.spec.scheduler_name, ERROR, started)
+        self._ended(pod, ERROR, text, started)
         self._end_nomination(pod.uid)
         self.queue.fail(waiting, clock.monotonic())
-        self._event(pod, "FailedScheduling", text)
         self._reporter.report(key_of(pod.pod), Report(waiting.uid, SCHEDULER_ERROR, text, ""))
         self._wake.set()
 

@@ -94,17 +94,26 @@ def size_of(volume: PersistentVolume) -> tuple[int, str]:
 
 
 def fits(volume: PersistentVolume, claim: PersistentVolumeClaim, selector: LabelSelector | None) -> bool:
-    """Return whether the binder may bind this free volume to the claim."""
-    spec, ref = claim.spec, volume.spec.claim_ref
-    reserved = ref is not None and (ref.namespace, ref.name) == key_of_claim(claim)
-    if not reserved and (ref is not None or volume.status.phase != "Available"):
+    """Return whether the binder may bind this volume to the claim: a free one, or one that names the claim.
+
+    A volume that names the claim needs neither its access modes nor its labels. Upstream:
+    ``FindMatchingVolume`` in ``component-helpers/storage/volume``.
+    """
+    spec = claim.spec
+    if (
+        class_of(volume) != class_of(claim)
+        or (volume.spec.volume_attributes_class_name or "") != (spec.volume_attributes_class_name or "")
+        or volume.metadata.deletion_timestamp is not None
+        or size_of(volume)[0] < storage(claim)
+        or (volume.spec.volume_mode or "Filesystem") != (spec.volume_mode or "Filesystem")
+    ):
         return False
+    ref = volume.spec.claim_ref
+    if ref is not None:
+        is_same = not ref.uid or ref.uid == claim.metadata.uid
+        return is_same and (ref.namespace, ref.name) == key_of_claim(claim)
     return (
-        class_of(volume) == class_of(claim)
-        and (volume.spec.volume_attributes_class_name or "") == (spec.volume_attributes_class_name or "")
-        and volume.metadata.deletion_timestamp is None
-        and size_of(volume)[0] >= storage(claim)
-        and (volume.spec.volume_mode or "Filesystem") == (spec.volume_mode or "Filesystem")
+        volume.status.phase == "Available"
         and set(spec.access_modes) <= set(volume.spec.access_modes)
         and (selector is None or selector.matches(volume.metadata.labels))
     )

@@ -16,6 +16,7 @@ from __future__ import annotations
 import inspect
 import os
 from collections.abc import Generator, Iterator, Mapping
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -38,6 +39,7 @@ KUBECONFIG_INI = "podling_kubeconfig"
 SETTINGS_INI = "podling_settings"
 SESSION_INI = "podling_session_cluster"
 _KUBECONFIG = pytest.StashKey[Path]()
+_SESSION_CLUSTER = pytest.StashKey["Cluster"]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -55,7 +57,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
     parser.addini(
         SESSION_INI,
-        "Start the shared cluster before the first fixture, for suites whose fixtures expect a cluster.",
+        "Start the shared cluster before the suite is imported, which may read KUBECONFIG there already.",
         type="bool",
         default=False,
     )
@@ -63,14 +65,24 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
-    """Set ``KUBECONFIG`` where wanted, before any test is imported: some libraries read it when they are."""
-    if not early_config.getini(KUBECONFIG_INI):
-        return
-    folder = TemporaryDirectory(prefix="podling-kubeconfig-")
-    early_config.add_cleanup(folder.cleanup)
-    early_config.add_cleanup(partial(_restore, os.environ.get("KUBECONFIG")))
-    early_config.stash[_KUBECONFIG] = path = Path(folder.name, "config")
-    os.environ["KUBECONFIG"] = str(path)
+    """Set ``KUBECONFIG`` and start the session's cluster where wanted.
+
+    This comes before any part of the suite is imported: some read the file already then.
+    """
+    if early_config.getini(KUBECONFIG_INI):
+        folder = TemporaryDirectory(prefix="podling-kubeconfig-")
+        early_config.add_cleanup(folder.cleanup)
+        early_config.add_cleanup(partial(_restore, os.environ.get("KUBECONFIG")))
+        early_config.stash[_KUBECONFIG] = path = Path(folder.name, "config")
+        os.environ["KUBECONFIG"] = str(path)
+    if early_config.getini(SESSION_INI):
+        from podling.testing.clusters import running_cluster
+
+        session = ExitStack()
+        early_config.add_cleanup(session.close)
+        running = session.enter_context(running_cluster(_settings(early_config, {}, SETTINGS_INI)))
+        early_config.stash[_SESSION_CLUSTER] = running
+        _lead_kubeconfig(early_config, running)
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -112,15 +124,12 @@ def _settings(config: pytest.Config, own: Mapping[str, Any], place: str) -> Test
 def _podling_shared_cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
     from podling.testing.clusters import running_cluster
 
+    begun = request.config.stash.get(_SESSION_CLUSTER, None)
+    if begun is not None:
+        yield begun
+        return
     with running_cluster(_settings(request.config, {}, SETTINGS_INI)) as running:
         yield running
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _podling_session_cluster(request: pytest.FixtureRequest) -> None:
-    """Start the shared cluster before the fixtures of the suite, where the configuration wants that."""
-    if request.config.getini(SESSION_INI):
-        _lead_kubeconfig(request.config, request.getfixturevalue("_podling_shared_cluster"))
 
 
 @pytest.fixture

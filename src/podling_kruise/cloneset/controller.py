@@ -85,7 +85,7 @@ class CloneSetController(Controller):
         active = [pod for pod in pods if is_active(pod)]
         claims = await self._own_claims(owner, active, [pod for pod in pods if not is_active(pod)])
         revisions = by_number(await self._revisions.claim(owner))
-        update, collisions = await self._keeper.ensure(
+        update, collisions, _ = await self._keeper.ensure(
             with_claim_hash(owner), owner.spec.template, revisions, owner.status.collision_count or 0
         )
         if revisions and update.metadata.name != revisions[-1].metadata.name:

@@ -84,11 +84,12 @@ class AdvancedDaemonSetController(Controller):
             return AwaitChange()
         self._writes.backoff.observe(key, owner.status.observed_generation)
         claimed = await self._revisions.claim(owner)
-        update, collisions = await self._keeper.ensure(
+        ensured = await self._keeper.ensure(
             owner, owner.spec.template, claimed, owner.status.collision_count or 0
         )
+        update = ensured.revision
         pods, now = await self._pods.claim(owner), clock.now()
-        if await self._keeper.merge(key, update, claimed, pods, self._pods):
+        if await self._keeper.merge(key, ensured, pods, self._pods):
             return AwaitChange()
         wait, failure = None, None
         try:
@@ -97,7 +98,7 @@ class AdvancedDaemonSetController(Controller):
             failure = error
         digest = update.metadata.labels.get(REVISION_LABEL, "")
         found = counts_of(owner, self._nodes.values(), by_node(pods), digest, now)
-        status = status_of(owner, found, digest, collisions)
+        status = status_of(owner, found, digest, ensured.collisions)
         if status != owner.status:
             await self.write_status(structs.replace(owner, status=status))
         await self._forget_history(owner, claimed, update, pods)

@@ -103,7 +103,7 @@ class AdvancedStatefulSetController(Controller):
         self, owner: StatefulSet, pods: Sequence[Pod], claimed: list[ControllerRevision]
     ) -> tuple[AdvancedView, list[ControllerRevision], int]:
         """Return the set as seen, its revisions, and its collision count."""
-        update, collisions = await self._keeper.ensure(
+        update, collisions, _ = await self._keeper.ensure(
             owner, owner.spec.template, claimed, owner.status.collision_count or 0
         )
         revisions = by_number({each.metadata.uid: each for each in (*claimed, update)}.values())

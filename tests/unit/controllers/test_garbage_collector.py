@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 
 import pytest
+from msgspec import structs, to_builtins
 
 from podling.api.core_v1 import ConfigMap, Namespace, Node, Secret
 from podling.api.meta_v1 import ObjectMeta, OwnerReference
@@ -154,6 +155,25 @@ async def test_two_that_own_each_other_go_together(cluster: ControlPlane) -> Non
     await cluster.client.delete(ConfigMap, "owner", "default", propagation="Foreground")
     await cluster.advance(seconds=5)
     assert await left(cluster) == []
+
+
+async def test_circle_is_broken_at_references_that_block_only(cluster: ControlPlane) -> None:
+    """Case of ``TestUnblockOwnerReference`` in garbagecollector_test.go."""
+    owner = await make(cluster, "owner")
+    gone = [OwnerReference(api_version="v1", kind="ConfigMap", name=name, uid=name) for name in ("a", "b")]
+    references = (*owned_by(owner), structs.replace(gone[0], block_owner_deletion=False), gone[1])
+    metadata = ObjectMeta(name="child", namespace="default", finalizers=("example.com/hold",))
+    child = await cluster.client.create(ConfigMap(metadata=metadata))
+    circle = {"metadata": {"ownerReferences": [to_builtins(each) for each in owned_by(child)]}}
+    await cluster.client.patch(ConfigMap, "owner", circle, "default")
+    await cluster.client.delete(ConfigMap, "owner", "default", propagation="Foreground")
+    owners = {"metadata": {"ownerReferences": [to_builtins(each) for each in references]}}
+    await cluster.client.patch(ConfigMap, "child", owners, "default")
+    await cluster.advance(seconds=5)
+    live = (await cluster.client.get(ConfigMap, "child", "default")).metadata
+    blocks = {ref.name: ref.block_owner_deletion for ref in live.owner_references}
+    assert blocks == {"owner": False, "a": False, "b": None}
+    assert live.deletion_timestamp is not None
 
 
 async def test_a_cluster_scoped_owner_may_own_namespaced_objects(cluster: ControlPlane) -> None:

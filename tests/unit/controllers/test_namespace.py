@@ -6,9 +6,19 @@ import logging
 from datetime import timedelta
 
 import pytest
+from msgspec import structs
 
 from podling.api.apiregistration_v1 import APIService, APIServiceSpec, ServiceReference
-from podling.api.core_v1 import ConfigMap, Namespace, NamespaceCondition, Pod, PodSpec, PodStatus, Service
+from podling.api.core_v1 import (
+    ConfigMap,
+    Namespace,
+    NamespaceCondition,
+    NamespaceSpec,
+    Pod,
+    PodSpec,
+    PodStatus,
+    Service,
+)
 from podling.api.meta_v1 import ObjectMeta
 from podling.controllers.namespace import (
     NamespaceController,
@@ -85,6 +95,21 @@ async def test_it_waits_for_other_peoples_finalizers_and_names_them(cluster: Con
         )
         await cluster.client.patch(ConfigMap, "held", {"metadata": {"finalizers": None}}, "team")
         await cluster.advance(seconds=8)
+        assert not await exists(cluster)
+
+
+async def test_another_finalizer_of_its_spec_keeps_it(cluster: ControlPlane) -> None:
+    """Case of TestFinalizeNamespaceFunc in namespaced_resources_deleter_test.go."""
+    await make_namespace(cluster)
+    found = await cluster.client.get(Namespace, "team")
+    spec = NamespaceSpec(finalizers=("kubernetes", "example.com/other"))
+    await cluster.client.update(structs.replace(found, spec=spec), subresource="finalize")
+    async with running(cluster.client, NamespaceController):
+        await cluster.client.delete(Namespace, "team")
+        await cluster.advance(seconds=8)
+        left = await cluster.client.get(Namespace, "team")
+        assert (left.spec.finalizers, left.status.phase) == (("example.com/other",), "Terminating")
+        await cluster.client.update(structs.replace(left, spec=NamespaceSpec()), subresource="finalize")
         assert not await exists(cluster)
 
 

@@ -92,6 +92,32 @@ async def test_cluster_scoped_object_with_namespaced_owner_is_not_changed(cluste
     ]
 
 
+@pytest.mark.parametrize("bad_first", [True, False])
+@pytest.mark.parametrize("parent", ["missing", "first", "late"])
+async def test_bad_cluster_scoped_child_does_not_change_fate_of_good_one(
+    cluster: ControlPlane, bad_first: bool, parent: str
+) -> None:
+    """Both name the same owner, which is in a namespace."""
+    owner = await make(cluster, "owner")
+    if parent == "missing":
+        await cluster.client.delete(ConfigMap, "owner", "default")
+    if parent != "late":
+        await cluster.advance(seconds=1)
+    ref = reference("ConfigMap", "owner", owner.metadata.uid)
+    bad = Namespace(metadata=ObjectMeta(name="team", owner_references=(ref,)))
+    if bad_first:
+        await cluster.client.create(bad)
+        await cluster.advance(seconds=1)
+    await make(cluster, "good", ref)
+    if not bad_first:
+        await cluster.advance(seconds=1)
+        await cluster.client.create(bad)
+    await cluster.advance(minutes=1)
+    assert await left(cluster) == ({} if parent == "missing" else {"good": ["owner"], "owner": []})
+    assert (await cluster.client.get(Namespace, "team")).metadata.owner_references == (ref,)
+    assert len(await told(cluster.client)) == (0 if parent == "missing" else 1)
+
+
 @pytest.mark.parametrize("child_first", [True, False])
 @pytest.mark.parametrize(
     ("kind", "name", "api_version"),

@@ -9,7 +9,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from podling.api.core_v1 import ContainerPort, Node
+from podling.api.core_v1 import ContainerPort, Node, PersistentVolumeClaimVolumeSource, Volume
 from podling.machinery.selectors import parse_label_selector
 from podling.scheduler.cache import Cache
 from podling.scheduler.columns import CPU, MEMORY, PODS
@@ -44,6 +44,40 @@ def test_the_api_may_say_another_node_than_was_assumed() -> None:
     cache.add_pod(one, "b")
     taken = cache.resources.requested[CPU]
     assert (taken[cache.row_of("a")], taken[cache.row_of("b")]) == (0, 1000)
+
+
+def test_node_counts_overhead_init_containers_claims_and_ports_of_its_pods() -> None:
+    """Upstream's ``TestNodeInfoAddPod`` and ``TestNodeInfoRemovePod``."""
+    cache = cache_of(node("n"))
+    row = cache.row_of("n")
+    assert row is not None
+
+    def one(requests: dict[str, str], port: int, claim: str, memory: str = "500", **spec: Any) -> PodFacts:
+        overhead = {"cpu": "500m"} | ({"memory": memory} if memory else {})
+        ports = (ContainerPort(container_port=port, host_port=port, host_ip="127.0.0.1"),)
+        source = PersistentVolumeClaimVolumeSource(claim_name=claim)
+        volumes = (Volume(name="v", persistent_volume_claim=source),)
+        containers = [container(requests, ports=ports)]
+        return facts(containers=containers, overhead=overhead, volumes=volumes, **spec)
+
+    init = (container({"cpu": "500m", "memory": "200Mi"}),)
+    pods = [
+        one({"cpu": "100m", "memory": "500"}, 80, "one", memory=""),
+        one({"cpu": "200m"}, 8080, "one"),
+        one({"cpu": "200m"}, 8081, "two", init_containers=init),
+    ]
+    for each in pods:
+        cache.add_pod(each, "n")
+    counted = cache.resources
+    assert (counted.requested[CPU, row], counted.requested[MEMORY, row]) == (2300, 209716700)
+    assert (counted.scored[CPU, row], counted.scored[MEMORY, row]) == (2300, 419431900)
+    assert [cache.claim_users("default", name) for name in ("one", "two")] == [2, 1]
+    assert cache.port_taken(row, HostPort("TCP", 8080, "127.0.0.1"))
+    cache.remove_pod(pods[1].uid)
+    assert (counted.requested[CPU, row], counted.requested[MEMORY, row]) == (1600, 209716200)
+    assert (counted.scored[CPU, row], counted.scored[MEMORY, row]) == (1600, 209716200)
+    assert [cache.claim_users("default", name) for name in ("one", "two")] == [1, 1]
+    assert not cache.port_taken(row, HostPort("TCP", 8080, "127.0.0.1"))
 
 
 def test_pods_may_come_before_their_node_and_outlive_it() -> None:

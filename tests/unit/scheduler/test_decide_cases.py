@@ -35,10 +35,12 @@ class Fake(Plugin):
         points: Mapping[str, int] | None = None,
         is_skipped: bool = False,
         fails_at: str = "",
+        fails_on: Collection[str] = (),
     ) -> None:
         super().__init__()
         self._rejects, self._narrows, self._hopeless = rejects, narrows, hopeless
         self._points, self._is_skipped, self._fails_at = points or {}, is_skipped, fails_at
+        self._fails_on = fails_on
         self.looked_at = 0
 
     def _fail(self, point: str) -> None:
@@ -57,7 +59,10 @@ class Fake(Plugin):
     def filter(self, pod: PodFacts, cache: Cache, rows: Rows) -> Sequence[Rejected]:
         self._fail("Filter")
         self.looked_at += len(rows)
-        rejected = [cache.name_of(row) in self._rejects for row in rows.tolist()]
+        names = [cache.name_of(row) for row in rows.tolist()]
+        if any(name in self._fails_on for name in names):
+            raise ValueError("bug")
+        rejected = [name in self._rejects for name in names]
         return (Rejected(NO, np.array(rejected, np.bool_)),) if any(rejected) else ()
 
     def pre_score(self, pod: PodFacts, cache: Cache, rows: Rows) -> bool:
@@ -237,6 +242,40 @@ def test_nominated_node_is_tried_first(nominated: str, rejects: str, nodes: int)
     one = facts(status=PodStatus(nominated_node_name=nominated))
     outcome(profile(plugin, scoring=[(EQUAL, 1)]), cluster("1", "2", "3"), one)
     assert plugin.looked_at == nodes
+
+
+def nominated_to(name: str) -> PodFacts:
+    return facts(status=PodStatus(nominated_node_name=name))
+
+
+def test_error_on_the_nominated_node_leaves_the_others() -> None:
+    broken = fake("A", fails_on="1")
+    chosen = profile(broken, fake("B", narrows="2"))
+    found, _ = outcome(chosen, cluster("1", "2"), nominated_to("1"))
+    assert found == Placement("2", 1, failure='running "A" filter plugin: bug')
+    with pytest.raises(PluginFailed):
+        outcome(profile(broken), cluster("1", "2"), nominated_to("1"))
+
+
+@pytest.mark.parametrize(
+    ("nominated", "message", "rejected_by", "resolvable"),
+    [
+        ("", "1 no, 2 node(s) didn't satisfy plugin(s) [B]", "A B", 1),
+        ("1", "1 node(s) didn't satisfy plugin(s) [B], 2 no", "A B", 2),
+        ("2", "1 no, 2 node(s) didn't satisfy plugin(s) [B]", "A B", 1),
+        ("3", "1 no, 2 node(s) didn't satisfy plugin(s) [B]", "A B", 1),
+    ],
+    ids=["none", "to another node than the search", "to the node of the search", "to a node that fails"],
+)
+def test_reasons_are_those_of_the_nominated_node_too(
+    nominated: str, message: str, rejected_by: str, resolvable: int
+) -> None:
+    chosen = profile(fake("A", rejects="12", fails_on="3"), fake("B", narrows="2"))
+    found, _ = outcome(chosen, cluster("1", "2", "3"), nominated_to(nominated))
+    assert isinstance(found, Diagnosis)
+    assert found.message() == f"0/3 nodes are available: {message}."
+    assert found.rejected_by == set(rejected_by.split())
+    assert len(found.resolvable()) == resolvable
 
 
 def test_every_node_of_a_large_cluster_is_looked_at_in_turn() -> None:

@@ -49,8 +49,9 @@ def node_changes(aspects: Aspect, **what: object) -> Happening:
     """The node takes on this new state."""
 
     def happen(cache: Cache, changes: Changes) -> None:
+        before = cache.node("n")
         cache.set_node(node("n", **what))  # type: ignore[arg-type]
-        changes.node("n", aspects)
+        changes.node("n", aspects, before)
 
     return happen
 
@@ -128,9 +129,10 @@ SPREAD = TopologySpreadConstraint(
         ("NodePorts", facts(containers=[container(ports=[PORT])]),
          pod_event(PodEvent.DELETED, facts()), True),
         ("NodePorts", facts(containers=[container(ports=[PORT])]), node_changes(Aspect.LABELS), False),
-        ("TaintToleration", facts(), node_changes(Aspect.TAINTS), True),
+        ("TaintToleration", facts(), node_changes(Aspect.TAINTS), False),
         ("TaintToleration", facts(), node_changes(Aspect.TAINTS, taints=[taint("k")]), False),
-        ("NodeUnschedulable", facts(), node_changes(Aspect.TAINTS), True),
+        ("NodeUnschedulable", facts(), node_changes(Aspect.ADDED), True),
+        ("NodeUnschedulable", facts(), node_changes(Aspect.TAINTS), False),
         ("NodeUnschedulable", facts(), node_changes(Aspect.TAINTS, unschedulable=True), False),
         ("NodeAffinity", facts(node_selector={"a": "b"}),
          node_changes(Aspect.LABELS, labels={"a": "b"}), True),
@@ -171,6 +173,7 @@ def test_queueing_hint_wakes_pod(rejected_by: str, one: PodFacts, happening: Hap
         (Aspect.LABELS, {"foo": "bar"}, {"k": "v"}, False),
         (Aspect.LABELS, {}, {"foo": "bar"}, True),
         (Aspect.LABELS, {"foo": "baz"}, {"foo": "bar"}, True),
+        (Aspect.LABELS, {"foo": "bar"}, {"foo": "bar", "k": "v"}, False),
     ],
     ids=[
         "unsuitable node comes",
@@ -181,6 +184,7 @@ def test_queueing_hint_wakes_pod(rejected_by: str, one: PodFacts, happening: Hap
         "no longer suitable",
         "suitable by a new label",
         "suitable by a new value",
+        "suitable before",
     ],
 )
 @pytest.mark.parametrize("of_pod", [True, False], ids=["affinity of the pod", "affinity of the profile"])
@@ -205,6 +209,8 @@ def test_labels_of_nodes_wake_a_pod_with_node_affinity(
         (Aspect.TAINTS, ["user1"], ["user2"], True),
         (Aspect.TAINTS, ["user1"], ["user1", "user2"], False),
         (Aspect.LABELS, ["user1"], ["user1"], False),
+        (Aspect.TAINTS, [], ["user2"], False),
+        (Aspect.TAINTS, ["user2"], [], False),
     ],
 )
 def test_taints_of_nodes_wake_a_pod_that_tolerates_them(

@@ -36,8 +36,18 @@ def test_message_reads_as_in_kubernetes(message: str, expected: str) -> None:
     assert message == expected
 
 
-@pytest.mark.parametrize("length", [1023, 1024, 1025, 3000])
-def test_event_message_is_cut_to_1024_characters(length: int) -> None:
-    cut = messages.truncated("x" * length)
-    assert len(cut) == min(length, 1024)
-    assert cut.endswith(" ...") == (length > 1024)
+@pytest.mark.parametrize(
+    ("message", "expected"),
+    [
+        ("x" * 1023, "x" * 1023),
+        ("x" * 1024, "x" * 1024),
+        ("x" * 1025, "x" * 1020 + " ..."),
+        ("x" * 3000, "x" * 1020 + " ..."),
+        ("\u00e9" * 512, "\u00e9" * 512),
+        ("\u00e9" * 513, "\u00e9" * 510 + " ..."),
+        ("x" + "\u00e9" * 512, "x" + "\u00e9" * 509 + " ..."),
+        ("\U0001f600" * 1024, "\U0001f600" * 255 + " ..."),
+    ],
+)
+def test_event_message_is_cut_to_1024_bytes(message: str, expected: str) -> None:
+    assert messages.truncated(message) == expected

@@ -149,6 +149,57 @@ def test_resizes_count_by_their_state(
     assert found.scored == (cpu, memory * MIB)
 
 
+LARGEST = {"cpu": "1200m", "memory": "1200Mi"}
+STORED = {"ephemeral-storage": "500Mi"}
+STORED_MORE = {"ephemeral-storage": "800Mi"}
+
+
+@pytest.mark.parametrize(
+    ("asks", "of_init", "of_pod", "requests", "scored"),
+    [
+        ([{}], None, None, {}, (100, 200)),
+        ([SMALL], None, None, {"cpu": 500, "memory": 500 * MIB}, (500, 500)),
+        ([SMALL, LARGE], None, None, {"cpu": 1200, "memory": 1300 * MIB}, (1200, 1300)),
+        ([SMALL], (SMALL, ""), LARGEST, {"cpu": 1200, "memory": 1200 * MIB}, (1200, 1200)),
+        ([SMALL], (SMALL, "Always"), LARGEST, {"cpu": 1200, "memory": 1200 * MIB}, (1200, 1200)),
+        ([{}], ({}, ""), {"memory": "1200Mi"}, {"memory": 1200 * MIB}, (100, 1200)),
+        ([{}], ({}, ""), {"cpu": "500m"}, {"cpu": 500}, (500, 200)),
+        (
+            [STORED_MORE],
+            (STORED, ""),
+            {"cpu": "500m"},
+            {"cpu": 500, "ephemeral-storage": 800 * MIB},
+            (500, 200),
+        ),
+    ],
+    ids=[
+        "without requests",
+        "one container",
+        "two containers",
+        "of the pod, with an init container",
+        "of the pod, with a sidecar",
+        "memory of the pod",
+        "CPU of the pod",
+        "CPU of the pod, storage of containers",
+    ],
+)
+def test_requests_and_scored_amounts(
+    asks: list[dict[str, str]],
+    of_init: tuple[dict[str, str], str] | None,
+    of_pod: dict[str, str] | None,
+    requests: dict[str, int],
+    scored: tuple[int, int],
+) -> None:
+    """The cases of upstream's ``TestPodInfoCalculateResources`` without resource claims."""
+    found = facts(
+        containers=[container(each) for each in asks],
+        init_containers=(container(of_init[0], restart_policy=of_init[1] or None),) if of_init else (),
+        resources=ResourceRequirements(requests=of_pod) if of_pod else None,
+    )
+    assert found.requests == requests
+    assert found.scored == (scored[0], scored[1] * MIB)
+
+
 PORT = ContainerPort(container_port=80, host_port=80)
 
 

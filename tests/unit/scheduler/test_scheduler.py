@@ -157,6 +157,17 @@ async def test_only_a_change_that_may_help_is_worth_another_try(
         assert running.store.revision == revision, "the pod was tried again"
 
 
+async def test_change_of_a_node_that_suited_before_is_not_worth_another_try(running: ControlPlane) -> None:
+    await join(running, scheduling.node("full", cpu="1", labels={"disk": "fast"}))
+    await join(running, scheduling.node("other"))
+    await running.client.create(pod("picky", "2", node_selector={"disk": "fast"}))
+    await running.advance(seconds=1)
+    await running.client.patch(Node, "full", {"metadata": {"labels": {"unrelated": "x"}}})
+    revision = running.store.revision
+    await running.advance(seconds=10)
+    assert running.store.revision == revision, "the pod was tried again"
+
+
 async def test_a_pod_that_changes_itself_is_tried_again(running: ControlPlane) -> None:
     await join(running, scheduling.node("n", taints=[scheduling.taint("k")]))
     created = await running.client.create(pod("a"))

@@ -20,6 +20,8 @@ from podling.testing import ControlPlane
 from tests.unit.scheduler import scheduling
 from tests.unit.scheduler.at_work import get, join, kill, node_of, pod, scheduler_for, told
 
+FAILED = 'Warning FailedScheduling running Bind plugin "DefaultBinder":'
+
 
 class Distant:
     """A client whose writes to pods take a second on their way: what happens meanwhile, happens first."""
@@ -98,6 +100,7 @@ class TestWhileAWriteIsOnItsWay:
         await distant.client.create(pod("b"))
         await distant.advance(seconds=5)
         assert await node_of(distant, "b") == "n"
+        assert await told(distant, "a") == [f'{FAILED} pods "a" not found']
 
     async def test_pod_bound_by_another_client_is_left_alone(self, distant: ControlPlane) -> None:
         await distant.client.create(pod("a"))
@@ -108,7 +111,13 @@ class TestWhileAWriteIsOnItsWay:
         await distant.client.create(pod("b"))
         await distant.advance(seconds=5)
         assert [await node_of(distant, name) for name in ("a", "b")] == ["elsewhere", "n"]
-        assert await told(distant, "a") == []
+        taken = 'pod a is already assigned to node "elsewhere"'
+        assert await told(distant, "a") == [
+            f'{FAILED} Operation cannot be fulfilled on pods/binding "a": {taken}'
+        ]
+        placed = condition(await get(distant, "a"), "PodScheduled")
+        assert placed is not None
+        assert placed.status == "True"
 
     async def test_preemptor_is_not_retried_before_all_victims_are_deleted(
         self, distant: ControlPlane

@@ -71,3 +71,9 @@ def test_simulated_programs_work_as_long_in_the_time_of_the_machine(clock: str, 
     script = {"startSeconds": 2, "runs": [{"seconds": seconds, "exitCode": 1}]}
     assert settings == {"clock": clock, "runtime": {"containers": {"*/job/*": script}}}
     assert settings_from(settings).clock == clock
+
+
+def test_all_else_that_a_script_says_reaches_the_cluster() -> None:
+    script = {"startSeconds": 2, "exec": [{"command": "python3", "stdout": "302"}]}
+    settings = cluster_settings(Suite("a", "1", simulated={"*": script}), "60x")
+    assert settings["runtime"] == {"containers": {"*": script}}

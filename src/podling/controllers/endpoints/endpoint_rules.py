@@ -61,12 +61,13 @@ def may_serve(pod: Pod) -> bool:
 
 
 def relevant(pod: Pod) -> tuple[object, ...]:
-    """Return the fields of a pod that its endpoint depends on."""
+    """Return the fields of a pod that its endpoint depends on.
+
+    Its node is not among them: a pod is bound before it has an address, and without one no endpoint.
+    """
     metadata, spec, status = pod.metadata, pod.spec, pod.status
     return (
-        metadata.labels,
         metadata.deletion_timestamp is None,
-        spec.node_name,
         spec.hostname,
         spec.subdomain,
         status.pod_ips,
@@ -74,6 +75,17 @@ def relevant(pod: Pod) -> tuple[object, ...]:
         is_ready(pod),
         is_terminal(pod),
     )
+
+
+def is_concerned(service: Service, old: Pod, new: Pod, *, changed: bool) -> bool:
+    """Return whether a service's endpoints follow from a pod's change.
+
+    Args:
+        changed: whether the pod's endpoint changed; without that, services count that begin or cease to
+            select it.
+    """
+    before, after = selects(service, old), selects(service, new)
+    return before != after or (changed and after)
 
 
 def addresses_of(pod: Pod, type_: str) -> tuple[str, ...]:

@@ -26,7 +26,9 @@ class ServicePodsController(Controller):
                 self.enqueue(service)
 
     def _wake_both(self, old: Pod, new: Pod) -> None:
-        if rules.relevant(old) != rules.relevant(new):
-            self._wake(new)
-            if old.metadata.labels != new.metadata.labels:
-                self._wake(old)
+        changed = rules.relevant(old) != rules.relevant(new)
+        if not changed and old.metadata.labels == new.metadata.labels:
+            return
+        for service in self._services.by_index(BY_NAMESPACE, new.metadata.namespace or ""):
+            if rules.is_concerned(service, old, new, changed=changed):
+                self.enqueue(service)

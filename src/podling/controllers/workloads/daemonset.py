@@ -66,19 +66,23 @@ class DaemonSetController(Controller):
             return AwaitChange()  # its revisions may be gone already: nothing can be said about its pods
         self._writes.backoff.observe(key, daemon_set.status.observed_generation or 0)
         claimed = await self._revisions.claim(daemon_set)
-        revision, collisions = await self._keeper.ensure(
+        ensured = await self._keeper.ensure(
             daemon_set,
             daemon_set.spec.template,
             claimed,
             daemon_set.status.collision_count or 0,
         )
+        revision = ensured.revision
         digest = revision.metadata.labels[history.REVISION_LABEL]
         pods, nodes, now = await self._pods.claim(daemon_set), self._nodes.values(), clock.now()
-        if await self._keeper.merge(key, revision, claimed, pods, self._pods):
+        if await self._keeper.merge(key, ensured, pods, self._pods):
             return AwaitChange()
         wait, failure = await self._manage(daemon_set, pods, digest, now)
-        status = rules.status_of(daemon_set, nodes, rules.by_node(pods), digest, collisions, now)
-        await self._write(daemon_set, status)
+        status = rules.status_of(daemon_set, nodes, rules.by_node(pods), digest, ensured.collisions, now)
+        try:
+            await self._write(daemon_set, status)
+        except Exception as error:  # raised after the history is cut, unless the pods failed, too
+            failure = failure or error
         await self._forget_history(daemon_set, claimed, revision, pods)
         if failure is not None and not is_namespace_terminating(failure):
             raise failure

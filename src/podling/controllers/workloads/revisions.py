@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from msgspec import structs
 
@@ -112,6 +112,15 @@ def surplus(
     return history[: max(0, len(history) - most)] if most >= 0 else []
 
 
+class TemplateRevision(NamedTuple):
+    """The revision that holds an owner's template, the owner's collision count, and older revisions with the
+    same template."""
+
+    revision: ControllerRevision
+    collisions: int
+    doubles: Sequence[ControllerRevision] = ()
+
+
 class RevisionKeeper:
     """Writes the revisions of one kind of owner. ``children`` finds and adopts them.
 
@@ -130,21 +139,20 @@ class RevisionKeeper:
         template: PodTemplateSpec,
         revisions: list[ControllerRevision],
         collisions: int,
-    ) -> tuple[ControllerRevision, int]:
-        """Return the revision that holds ``template``, as the newest; and the owner's new collision count."""
+    ) -> TemplateRevision:
+        """Write the revision that holds ``template``, as the newest one, unless it is there."""
         number = max((each.revision for each in revisions), default=0) + 1
         wanted = new_revision(owner, template, self._hash_label, number, collisions)
-        same = [each for each in by_number(revisions) if equal(each, wanted)]
+        history = by_number(revisions)
+        same = [each for each in history if equal(each, wanted)]
         if not same:
             return await self._create(owner, template, wanted, collisions)
-        newest, last = by_number(revisions)[-1], same[-1]
-        changed = last if equal(newest, last) else structs.replace(last, revision=number)
-        changed = self._with_hash(changed)
-        if changed is last:
-            return last, collisions
-        written = await self._client.update(changed)
-        self._children.wrote(key_of(owner), written)
-        return written, collisions
+        *doubles, last = same
+        changed = self._with_hash(last if last is history[-1] else structs.replace(last, revision=number))
+        if changed is not last:
+            changed = await self._client.update(changed)
+            self._children.wrote(key_of(owner), changed)
+        return TemplateRevision(changed, collisions, doubles)
 
     def _with_hash(self, revision: ControllerRevision) -> ControllerRevision:
         """Add the label with the hash if it was removed, or an earlier release wrote another."""
@@ -161,7 +169,7 @@ class RevisionKeeper:
         template: PodTemplateSpec,
         wanted: ControllerRevision,
         collisions: int,
-    ) -> tuple[ControllerRevision, int]:
+    ) -> TemplateRevision:
         """Create ``wanted``, under another name where its own is taken by another template."""
         while True:
             try:
@@ -171,30 +179,24 @@ class RevisionKeeper:
                     raise
             else:
                 self._children.wrote(key_of(owner), created)
-                return created, collisions
+                return TemplateRevision(created, collisions)
             metadata = wanted.metadata
             held = await self._client.get(ControllerRevision, metadata.name or "", metadata.namespace)
             if equal(held, wanted) and is_controlled_by(held, owner):
-                return held, collisions
+                return TemplateRevision(held, collisions)
             collisions += 1
             wanted = new_revision(owner, template, self._hash_label, wanted.revision, collisions)
 
     async def merge(
-        self,
-        owner: Key,
-        kept: ControllerRevision,
-        revisions: Iterable[ControllerRevision],
-        pods: Iterable[Pod],
-        children: Children[Any, Pod],
+        self, owner: Key, ensured: TemplateRevision, pods: Iterable[Pod], children: Children[Any, Pod]
     ) -> bool:
-        """Delete the other revisions that hold the same as ``kept``; return whether there were any.
+        """Delete the older revisions with the same template; return whether there were any.
 
-        Their pods get the label of ``kept`` before. Source: ``dedupCurHistories`` of daemon sets, which
+        Their pods get the label of the newest one before. Source: ``dedupCurHistories`` of daemon sets, which
         labels the pods of all other revisions as well.
         """
-        others = [each for each in revisions if each.metadata.name != kept.metadata.name]
-        doubles = [each for each in others if not each.metadata.deletion_timestamp and equal(each, kept)]
-        digest = kept.metadata.labels.get(REVISION_LABEL)
+        doubles = [each for each in ensured.doubles if not each.metadata.deletion_timestamp]
+        digest = ensured.revision.metadata.labels.get(REVISION_LABEL)
         theirs = {each.metadata.labels.get(REVISION_LABEL) for each in doubles} - {digest}
         for metadata in [pod.metadata for pod in pods]:
             if metadata.labels.get(REVISION_LABEL) in theirs:

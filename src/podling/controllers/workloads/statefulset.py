@@ -76,7 +76,10 @@ class StatefulSetController(Controller):
         failure = None
         if stateful.metadata.deletion_timestamp is None:
             failure = await self._writes.carry_out(view, plan(view))
-        await self._write(stateful, rules.status_of(view, collisions))
+        try:
+            await self._write(stateful, rules.status_of(view, collisions))
+        except Exception as error:  # raised after the history is cut, unless the pods failed, too
+            failure = failure or error
         await self._forget_history(view, revisions)
         if failure is not None and not is_namespace_terminating(failure):
             raise failure
@@ -86,7 +89,7 @@ class StatefulSetController(Controller):
     async def _view(
         self, stateful: StatefulSet, pods: list[Pod], revisions: list[ControllerRevision]
     ) -> tuple[View, int]:
-        update, collisions = await self._keeper.ensure(
+        update, collisions, _ = await self._keeper.ensure(
             stateful,
             stateful.spec.template,
             revisions,

@@ -175,15 +175,15 @@ def _claims_to_retain(view: SetView[Any]) -> Iterator[Action]:
 
 def _revision_for(view: View, ordinal: int) -> ControllerRevision:
     """Return the revision of a new member: those below the partition are made as they were."""
-    strategy, first = view.stateful.spec.update_strategy, ordinals(view.stateful).start
-    rolling = strategy.rolling_update
-    if view.stateful.status.current_revision == view.update.metadata.name or strategy.type == "OnDelete":
+    strategy, current = view.stateful.spec.update_strategy, view.stateful.status.current_revision
+    if current == view.update.metadata.name or strategy.type == "OnDelete":
         return view.update
-    if rolling is None:
-        below = first + (view.stateful.status.current_replicas or 0)
-    else:
-        below = first + (rolling.partition or 0)
-    return view.current if ordinal < below else view.update
+    return view.current if ordinal < _first_updated(view.stateful) else view.update
+
+
+def _first_updated(stateful: StatefulSet) -> int:
+    rolling = stateful.spec.update_strategy.rolling_update
+    return ordinals(stateful).start + (rolling.partition or 0 if rolling is not None else 0)
 
 
 def _condemned(view: SetView[Any]) -> tuple[Step, bool]:
@@ -207,9 +207,7 @@ def _condemned(view: SetView[Any]) -> tuple[Step, bool]:
 
 def _updates(view: View) -> Step:
     """Delete outdated members from the highest ordinal down, so that they are created anew."""
-    rolling, wanted = view.stateful.spec.update_strategy.rolling_update, ordinals(view.stateful)
-    first = wanted.start + (rolling.partition or 0 if rolling is not None else 0)
-    targets = range(max(first, wanted.start), wanted.stop)
+    targets = range(_first_updated(view.stateful), ordinals(view.stateful).stop)
     limit = unavailable_max(view.stateful)
     if limit is not None:
         return _updates_within(view, targets, limit)

@@ -1,10 +1,9 @@
 """Observes the node's free resources, and evicts pods one at a time while they are short.
 
-Pods that use more disk than their own limits are evicted first, even if the node has enough.
-
-Every ten seconds the manager observes the node and sets its pressure conditions. If a threshold calls for an
-eviction, it first frees what no pod needs (for disk: ended pods' containers, and images), then evicts the pod
-that ranks first. The next observation waits until that pod has ended, at most half a minute.
+Every ten seconds the manager observes the node and sets its pressure conditions. Then it evicts the pods that
+use more disk than their own limits, even if the node has enough. If there are none, and a threshold calls for
+an eviction, it first frees what no pod needs (for disk: ended pods' containers, and images), then evicts the
+pod that ranks first. The next observation waits until that pod has ended, at most half a minute.
 """
 
 from __future__ import annotations
@@ -108,7 +107,10 @@ class EvictionManager:
                 await self._rounds.next(settled=settled, within=self._seconds_to_next_use())
                 settled = False
                 try:
-                    evicted = await self._evict_over_limits() or await self._check_thresholds()
+                    choice = await self._observe_node()
+                    evicted = await self._evict_over_limits()
+                    if choice is not None and not evicted:
+                        evicted = await self._reclaim(choice)
                 except (RuntimeFailure, OSError) as error:
                     logger.warning("the node's use cannot be measured: %s", error)
                     continue
@@ -174,10 +176,10 @@ class EvictionManager:
         living = (worker for worker in self._workers.values() if isinstance(worker.state, Syncing))
         return [worker for worker in living if not is_critical(worker.record.pod)]
 
-    async def _check_thresholds(self) -> list[PodWorker]:
-        """Observe the node once, and return the worker of the pod that was evicted, if one was."""
+    async def _observe_node(self) -> _Choice | None:
+        """Observe the node once, set its conditions, and return the most urgent threshold that is due."""
         if not self._thresholds:
-            return []
+            return None
         observed = await node_left(self._deps, self._node())
         now = clock.steady_now()
         self._pressure = observe_pressure(self._pressure, self._thresholds, observed, now)
@@ -187,9 +189,10 @@ class EvictionManager:
             self.conditions = conditions
             self._changed()
         due = self._pressure.due(now)
-        if not due:
-            return []
-        choice = _Choice(due[0], observed[due[0].signal])
+        return _Choice(due[0], observed[due[0].signal]) if due else None
+
+    async def _reclaim(self, choice: _Choice) -> list[PodWorker]:
+        """Free what is short, and return the worker of the pod that was evicted, if one was."""
         resource = RESOURCE_OF[choice.threshold.signal]
         text = f"Attempting to reclaim {resource}"
         self._deps.recorder.event(self._node(), "Warning", "EvictionThresholdMet", text)

@@ -17,6 +17,7 @@ from podling.kubelet.backoff import BackoffTable
 from podling.kubelet.containers.termination_messages import termination_message
 from podling.kubelet.lives import note_changes
 from podling.kubelet.observation import PodObservation
+from podling.kubelet.pods.active_deadline import deadline_verdict
 from podling.kubelet.pods.admission import occupant
 from podling.kubelet.pods.collaborators import PodServices
 from podling.kubelet.pods.pod_sync import error_retry
@@ -79,10 +80,14 @@ class PodRecord:
         self._services.prober.follow(self.pod, self.observed, self.status, wake)
 
     def decide_status(self, *, soon: bool = False, ended: bool = False) -> PodStatus:
-        """Decide the status and pass it to the status manager. ``ended``: no container runs any more."""
+        """Decide the status and pass it to the status manager. ``ended``: no container runs any more.
+
+        The last status of an evicted pod follows from how its containers ended (``SyncTerminatingPod``): one
+        whose containers all ended well has succeeded. That of a pod past its deadline is Failed regardless.
+        """
         services, memory = self._services, self.memory
         pod = self.resize.granted(self.pod)
-        left = self.resize_plan(pod)
+        left, now = self.resize_plan(pod), clock.now()
         facts = PodFacts(
             containers=ContainerFacts(
                 prefix=services.deps.runtime.name,
@@ -94,13 +99,13 @@ class PodRecord:
             host_ips=services.node().host_ips,
             terminal=ended,
             volumes_ready=memory.volumes_ready,
-            verdict=self.verdict,
+            verdict=(None if ended else self.verdict) or deadline_verdict(pod, self.status, now),
             resize=self.resize.conditions(),
             pending_images=tuple(sorted(memory.pending_images.intersection(memory.waiting))),
             shows_ready_to_start=is_enabled(READY_TO_START_GATE, services.deps.config.feature_gates),
         )
         probes = services.prober.view(self.uid)
-        status = pod_status(pod, self.observed, probes, self.status, facts, clock.now())
+        status = pod_status(pod, self.observed, probes, self.status, facts, now)
         if ended:
             status = terminated_status(pod, status)
         note_changes(services.deps.recorder, pod, self.status, status)

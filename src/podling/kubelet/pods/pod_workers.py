@@ -28,6 +28,7 @@ from podling.kubelet.pods.resize import (
     resize_operations,
     resize_refusal,
 )
+from podling.kubelet.pods.static_pods import SEEN_ANNOTATION
 from podling.kubelet.pods.worker import PodWorker
 from podling.kubelet.pods.worker_state import Syncing
 from podling.kubelet.shutdown.shutdown_plan import REJECTED
@@ -177,22 +178,27 @@ class PodWorkers(Mapping[str, PodWorker]):
         """Run these static pods; those that are not among them end with their grace period."""
         self.static = pods
         for uid, worker in list(self._workers.items()):
-            if is_static(worker.record.pod) and uid not in pods:
+            pod = worker.record.pod
+            if not is_static(pod) or pod.metadata.deletion_timestamp is not None:
+                continue
+            if uid not in pods:
                 self._end_static(worker)
+                continue
+            changed = _with_manifest(pod, pods[uid])
+            if concerns_worker(pod, changed):
+                worker.update(changed)
         self._start_static()
 
     def _start_static(self) -> None:
         """Start the static pods that do not run, each after the last one of its name has ended."""
         running = {_full_name(worker.record.pod) for worker in self._workers.values()}
-        for pod in self.static.values():
-            if _full_name(pod) not in running:
+        for uid, pod in self.static.items():
+            if uid not in self._workers and _full_name(pod) not in running:
                 self._start(pod, resumed=False)
                 self._match_mirror(key_of(pod))
 
     def _end_static(self, worker: PodWorker) -> None:
         pod = worker.record.pod
-        if pod.metadata.deletion_timestamp is not None:
-            return
         grace = pod.spec.termination_grace_period_seconds
         metadata = structs.replace(
             pod.metadata, deletion_timestamp=clock.now(), deletion_grace_period_seconds=grace
@@ -340,6 +346,14 @@ def _resize_of(pod: Pod) -> int | None:
     """Return the generation to which the pod is resized, according to its status; None: it is not."""
     found = find(pod.status.conditions, POD_RESIZE_IN_PROGRESS)
     return found.observed_generation if found is not None else None
+
+
+def _with_manifest(pod: Pod, manifest: Pod) -> Pod:
+    """Return a static pod changed by a manifest with the same UID (``checkAndUpdatePod``)."""
+    annotations = dict(manifest.metadata.annotations)
+    annotations[SEEN_ANNOTATION] = pod.metadata.annotations[SEEN_ANNOTATION]
+    metadata = structs.replace(pod.metadata, labels=manifest.metadata.labels, annotations=annotations)
+    return structs.replace(pod, metadata=metadata, spec=manifest.spec)
 
 
 def _full_name(pod: Pod) -> tuple[bool, str | None, str | None]:

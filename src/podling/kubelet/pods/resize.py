@@ -26,7 +26,7 @@ from podling.kubelet.status import conditions as rules
 from podling.kubelet.swap import LIMITED_SWAP, NodeMemory, swap_behavior
 from podling.kubelet.topology import cpu_rules, memory_rules
 from podling.machinery.conditions import is_true
-from podling.machinery.pods import GUARANTEED, pod_requests, qos_class_of, regular_and_init
+from podling.machinery.pods import GUARANTEED, is_static, pod_requests, qos_class_of, regular_and_init
 from podling.machinery.quantity import Quantity, parse
 from podling.runtime.base import Container as Observed
 from podling.runtime.base import ContainerState, LinuxResources
@@ -120,6 +120,8 @@ def resize_refusal(
     pod: Pod, allocation: Allocation, node: Node, others: Sequence[Occupant], config: KubeletConfig
 ) -> Pending | None:
     """Return None if the node grants the resources of the spec beside ``others``, else the reason."""
+    if is_static(pod):
+        return Pending(INFEASIBLE, "In-place resize of static-pods is not supported", "static_pod")
     impossible = _swap_problem(pod, allocation, config) or _static_problem(pod, allocation, config)
     if impossible is not None:
         return impossible

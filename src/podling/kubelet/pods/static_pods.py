@@ -71,7 +71,7 @@ def static_pod(
     if not pod.metadata.name:
         raise BadManifest("invalid pod: name is needed for the pod")
     try:
-        uid = _digest(plain, source.place, node_name)
+        uid = pod.metadata.uid or _digest(plain, source.place, node_name)
         pod = complete(_with_identity(pod, uid, source.kind, node_name, now))
     except ValueError as error:
         raise BadManifest(f"invalid pod: {error}") from error

@@ -19,6 +19,7 @@ from podling.kubelet.ports import UnknownPort, resolve_port
 from podling.kubelet.probes.grpc_health import check_health
 from podling.kubelet.probes.http_action import HTTPFailure, HTTPRequest, dial_failure, http_get, request_for
 from podling.kubelet.version import USER_AGENT_VERSION
+from podling.machinery.durations import go_duration
 from podling.runtime.base import AnswersProbes, Runtime, Streams
 from podling.runtime.failures import ExecTimeout, RuntimeFailure
 
@@ -78,7 +79,8 @@ async def _exec(runtime: Runtime, subject: Subject, action: ExecAction, timeout_
     try:
         code = await runtime.exec(subject.container_id, command, streams, timeout=timeout_seconds)
     except ExecTimeout:
-        return Answer(False, f'command timed out: "{" ".join(command)}" timed out after {timeout_seconds:g}s')
+        after = go_duration(timeout_seconds)
+        return Answer(False, f'command timed out: "{" ".join(command)}" timed out after {after}')
     except RuntimeFailure as error:
         raise ProbeError(str(error)) from error
     return Answer(code == 0, output.decode(errors="replace"))

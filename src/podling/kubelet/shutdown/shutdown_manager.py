@@ -29,6 +29,7 @@ from podling.kubelet.shutdown.shutdown_plan import (
     seconds_requested,
 )
 from podling.kubelet.shutdown.shutdown_state import ShutdownRecord
+from podling.machinery.durations import go_duration
 
 logger = logging.getLogger(__name__)
 
@@ -116,9 +117,9 @@ class ShutdownManager:
         delay = await logind.inhibit_delay()
         if wanted > delay:
             raise LogindFailure(
-                f"node shutdown manager was unable to update logind InhibitDelayMaxSec to {wanted}s "
-                f"(ShutdownGracePeriod), current value of InhibitDelayMaxSec ({delay:g}s) is less than "
-                "requested ShutdownGracePeriod"
+                "node shutdown manager was unable to update logind InhibitDelayMaxSec to "
+                f"{go_duration(wanted)} (ShutdownGracePeriod), current value of InhibitDelayMaxSec "
+                f"({go_duration(delay)}) is less than requested ShutdownGracePeriod"
             )
 
     async def _acquire(self, logind: Logind) -> None:

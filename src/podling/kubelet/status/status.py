@@ -2,8 +2,8 @@
 
 Pure: the new status is a function of spec, observation, probe results and the status before. The status
 manager holds the rules about two successive writes (what may be sent while containers may still run). The
-invariant kept here: a pod that was Succeeded or Failed stays so
-(``kubelet_pods.go`` generateAPIPodStatus).
+invariant kept here: a pod that was Succeeded or Failed stays so. Only one that was to fail, and whose
+containers then all ended well, has succeeded (``kubelet_pods.go`` generateAPIPodStatus).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from podling.kubelet.pod_spec import ContainerKind, ephemeral_containers
 from podling.kubelet.restart_policy import RESTART_ALL_CONTAINERS
 from podling.kubelet.status import conditions as rules
 from podling.kubelet.status.container_statuses import ContainerFacts, container_statuses
-from podling.kubelet.status.phase import FAILED, TERMINAL_PHASES, pod_phase
+from podling.kubelet.status.phase import FAILED, SUCCEEDED, TERMINAL_PHASES, pod_phase
 from podling.kubelet.status.pod_addresses import host_network_addresses, sorted_addresses
 from podling.kubelet.status.probe_view import ProbeView
 from podling.machinery.conditions import find
@@ -82,12 +82,16 @@ def pod_status(
         terminal=facts.terminal,
         static=is_static(pod),
     )
+    is_over = pod.status.phase in TERMINAL_PHASES
+    ended_well = facts.terminal and phase == SUCCEEDED
+    if is_over:
+        phase = pod.status.phase
+    elif before.phase in TERMINAL_PHASES and not ended_well:
+        phase = before.phase
     reason, message = "", ""
-    if facts.verdict is not None:
+    if facts.verdict is not None and not is_over and before.phase != SUCCEEDED:
         phase, reason, message = facts.verdict.phase, facts.verdict.reason, facts.verdict.message
-    if before.phase in TERMINAL_PHASES:
-        phase, reason, message = before.phase, before.reason or "", before.message or ""
-    elif facts.verdict is None and phase == before.phase:
+    elif phase == before.phase:
         reason, message = before.reason or "", before.message or ""
     generation = pod.metadata.generation
     status = structs.replace(

@@ -158,9 +158,10 @@ def terminated_status(pod: Pod, status: PodStatus) -> PodStatus:
             found = by_name.get(container.name)
             if found is not None and found.state.terminated is None:
                 by_name[container.name] = _unaccounted(found)
+    attempted = _attempted(status.init_container_statuses)
     init = tuple(
-        _unaccounted(found) if found.state.terminated is None and _was_started(container, found) else found
-        for container, found in _pairs(pod.spec.init_containers, status.init_container_statuses)
+        _unaccounted(found) if number < attempted and found.state.terminated is None else found
+        for number, found in enumerate(status.init_container_statuses)
     )
     phase = status.phase
     if phase not in TERMINAL_PHASES and not is_static(pod):
@@ -179,8 +180,10 @@ def _pairs(
 def _has_initialized(pod: Pod, status: PodStatus) -> bool:
     """Return whether regular containers may have started, judging by the reported status.
 
-    A pod without init containers is not initialized before one of its containers was started.
+    A pod without init containers counts as initialized (``hasPodInitialized``).
     """
+    if not pod.spec.init_containers:
+        return True
     if any(f.state.waiting is None or f.last_state.terminated for f in status.container_statuses):
         return True
     last = pod.spec.init_containers[-1:]
@@ -192,8 +195,17 @@ def _has_initialized(pod: Pod, status: PodStatus) -> bool:
     return False
 
 
-def _was_started(container: Container, status: ContainerStatus) -> bool:
-    return status.state.running is not None or status.last_state.terminated is not None
+def _attempted(statuses: tuple[ContainerStatus, ...]) -> int:
+    """Return the number of init containers up to the last one that has started, at least the first one.
+
+    Upstream: ``initializedContainers``.
+    """
+    started = (
+        number
+        for number, found in enumerate(statuses, start=1)
+        if found.state.waiting is None or found.last_state.terminated is not None
+    )
+    return max(started, default=1)
 
 
 def _unaccounted(status: ContainerStatus) -> ContainerStatus:

@@ -226,7 +226,7 @@ class ProcessRuntime:
                 return await executions.execute(member.directory, command, io, tty=tty)
         except TimeoutError:
             shown = " ".join(command)
-            raise ExecTimeout(f'command "{shown}" timed out after {timeout:g}s') from None
+            raise ExecTimeout(f'command "{shown}" timed out') from None
 
     async def attach(self, container_id: str, io: Streams, *, tty: bool = False) -> None:
         await executions.attach_to(self._running(container_id).directory, io, tty=tty)

@@ -242,7 +242,7 @@ class SimRuntime:
                 return await play_exec(life, answer, io, tty=tty)
         except TimeoutError:
             shown = " ".join(command)
-            raise ExecTimeout(f'command "{shown}" timed out after {timeout:g}s') from None
+            raise ExecTimeout(f'command "{shown}" timed out') from None
 
     async def attach(self, container_id: str, io: Streams, *, tty: bool = False) -> None:
         await attach_to(self._running(container_id), io, tty=tty)

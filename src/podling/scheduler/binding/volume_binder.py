@@ -85,7 +85,7 @@ def _are_bound(
     if cache.row_of(node) is None:
         raise Refused(f'binding volumes: failed to get node "{node}": node "{node}" not found')
     if cache.pod(pod.uid) is None:
-        raise Refused("binding volumes: pod does not exist any more")
+        raise Refused(f'binding volumes: pod does not exist any more: pod "{pod.name}" not found')
     bound = [_is_volume_bound(key, written, node, cache) for key, written in volumes]
     bound += [_is_provisioned(written, node, cache) for written in claims]
     return all(bound)

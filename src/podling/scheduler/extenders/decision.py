@@ -24,6 +24,7 @@ from podling.scheduler.decide import (
     search,
 )
 from podling.scheduler.extenders.chain import Extenders
+from podling.scheduler.extenders.http_extender import ExtenderFailed
 from podling.scheduler.labelcolumns import Rows
 
 
@@ -42,8 +43,11 @@ async def decide_with_extenders(
     if diagnosis.hopeless:
         return diagnosis
     respected = respected_nominations(pod, nominated)
-    there = _names(on_nominated_node(case, respected), cache)
-    left = await extenders.filter(pod, there, Diagnosis(diagnosis.total))
+    there = _names(on_nominated_node(case, candidates, respected, diagnosis), cache)
+    try:
+        left = await extenders.filter(pod, there, Diagnosis(diagnosis.total))
+    except ExtenderFailed as failed:
+        diagnosis.failure, left = str(failed), []
     if len(_rows(left, cache)):
         return Placement(left[0])
     rows = search(case, candidates, respected, diagnosis, start)
@@ -58,7 +62,7 @@ async def decide_with_extenders(
         # All of these nodes were deleted meanwhile: others may be there.
         return await decide_with_extenders(case, (), choose, extenders, start)
     added = np.array([more.get(name, 0) for name in _names(rows, cache)], np.int64)
-    return best_of(case, rows, choose, diagnosis.examined, added)
+    return best_of(case, rows, choose, diagnosis, added)
 
 
 def _names(rows: Rows, cache: Cache) -> list[str]:

@@ -46,6 +46,7 @@ class NodeAffinity(Plugin):
     wakes_on = Aspect.ADDED | Aspect.LABELS
     wakes_on_own = OwnChange.NONE
     wakes_on_pods = PodEvent(0)
+    judges_nodes_alone = True
 
     def __init__(self, args: NodeAffinityArgs | None = None) -> None:
         super().__init__(args)

@@ -19,6 +19,7 @@ class NodeUnschedulable(Plugin):
     wakes_on = Aspect.ADDED | Aspect.TAINTS
     wakes_on_own = OwnChange.TOLERATIONS
     wakes_on_pods = PodEvent(0)
+    judges_nodes_alone = True
 
     def filter(self, pod: PodFacts, cache: Cache, rows: Rows) -> Sequence[Rejected]:
         cordoned = cache.unschedulable[rows]

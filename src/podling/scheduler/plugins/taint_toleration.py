@@ -27,6 +27,7 @@ class TaintToleration(Plugin):
     wakes_on = Aspect.ADDED | Aspect.TAINTS
     wakes_on_own = OwnChange.TOLERATIONS
     wakes_on_pods = PodEvent(0)
+    judges_nodes_alone = True
 
     def filter(self, pod: PodFacts, cache: Cache, rows: Rows) -> Sequence[Rejected]:
         tolerations = pod.spec.tolerations

@@ -220,11 +220,7 @@ def _match(
         name = each.metadata.name
         taken[name] = taken.get(name, none) | chosen[number]
     choice.volumes.append((claim, volumes, chosen))
-    missing: Mask = np.array(~reached.any(axis=0), np.bool_)
-    if meant is not None:
-        choice.refuse(NO_VOLUME, missing)
-        return none
-    return missing
+    return np.array(~reached.any(axis=0), np.bool_)
 
 
 def _meant_for(claim: PersistentVolumeClaim, cache: Cache) -> PersistentVolume | None:

@@ -159,3 +159,102 @@ def test_zone_label_without_text_is_no_zone() -> None:
         each.values() for each in rules.desired(service(), [running_pod("p")], nodes, "IPv4").values()
     )
     assert endpoint.zone is None
+
+
+@pytest.mark.parametrize("ready", [(True, True), (True, False), (False, False)])
+def test_pods_with_the_same_address_have_an_endpoint_each(ready: tuple[bool, bool]) -> None:
+    pods = [running_pod(f"p{index}", ready=each) for index, each in enumerate(ready)]
+    (endpoints,) = rules.desired(service(), pods, NODES, "IPv4").values()
+    assert [each.conditions.ready for each in endpoints.values()] == [*ready]
+    assert {each.addresses for each in endpoints.values()} == {("10.0.0.1",)}
+
+
+def test_endpoints_have_a_port_of_each_protocol_of_the_service() -> None:
+    protocols = ("TCP", "UDP", "SCTP")
+    ports = [ServicePort(name=each.lower(), port=80, target_port=80, protocol=each) for each in protocols]
+    (found,) = rules.desired(service(*ports), [running_pod("p")], NODES, "IPv4")
+    assert [(each.name, each.port, each.protocol) for each in found] == [
+        (each.lower(), 80, each) for each in protocols
+    ]
+
+
+SERVED = {"selector": {"app": "web"}}
+
+
+@pytest.mark.parametrize(
+    ("spec", "wanted"),
+    [
+        (SERVED, True),
+        ({"selector": {}}, False),
+        ({**SERVED, "type": "ExternalName", "external_name": "example.com"}, False),
+        ({"selector": {}, "type": "ExternalName", "external_name": "example.com"}, False),
+        ({**SERVED, "type": "ExternalName", "external_name": "example.com", "cluster_ip": "None"}, False),
+    ],
+)
+def test_services_whose_slices_the_controller_keeps(spec: dict[str, Any], wanted: bool) -> None:
+    """Cases of TestSyncServiceNoSelector and TestSyncServiceExternalName."""
+    assert rules.has_endpoints(service(**spec)) is wanted
+
+
+V4, V6, OTHER_V6 = PodIP(ip="10.0.0.1"), PodIP(ip="fd00::1"), PodIP(ip="fd00::2")
+
+# Test_podChanged in endpoint/controller_utils_test.go: fields before and after a change
+POD_CHANGES: list[tuple[dict[str, Any], dict[str, Any], bool]] = [
+    ({}, {}, False),
+    ({}, {"node_name": "n2"}, False),
+    ({}, {"resource_version": "2"}, False),
+    ({}, {"labels": {"app": "other"}}, False),
+    ({}, {"labels": {}}, False),
+    ({"pod_ip": "", "pod_ips": ()}, {"pod_ip": "10.0.0.1", "pod_ips": (V4,)}, True),
+    ({}, {"pod_ip": "10.0.0.2", "pod_ips": (PodIP(ip="10.0.0.2"),)}, True),
+    ({"pod_ip": "", "pod_ips": ()}, {"pod_ip": "fd00::1", "pod_ips": (V6,)}, True),
+    ({"pod_ip": "fd00::1", "pod_ips": (V6,)}, {"pod_ip": "fd00::2", "pod_ips": (OTHER_V6,)}, True),
+    ({}, {"pod_ips": (V4, V6)}, True),
+    ({"pod_ips": (V4, V6)}, {"pod_ips": (V4, OTHER_V6)}, True),
+    ({"pod_ips": (V4, V6)}, {}, True),
+    ({}, {"conditions": ()}, True),
+    ({}, {"phase": "Failed"}, True),
+    ({}, {"deletion_timestamp": EPOCH}, True),
+]
+
+
+def with_fields(held: Pod, fields: dict[str, Any]) -> Pod:
+    parts = (held.metadata, held.spec, held.status)
+    changed = (
+        structs.replace(part, **{name: new for name, new in fields.items() if hasattr(part, name)})
+        for part in parts
+    )
+    return structs.replace(held, **dict(zip(("metadata", "spec", "status"), changed, strict=True)))
+
+
+@pytest.mark.parametrize(("old", "new", "wanted"), POD_CHANGES)
+def test_changes_of_a_pod_that_its_endpoint_depends_on(
+    old: dict[str, Any], new: dict[str, Any], wanted: bool
+) -> None:
+    before, after = (rules.relevant(with_fields(running_pod("p"), fields)) for fields in (old, new))
+    assert (before != after) is wanted
+
+
+# TestDetermineNeededServiceUpdates: the services that select a pod before and after a change of its labels,
+# those that this concerns, and those that it concerns if the pod's endpoint changes, too
+CHANGES_OF_LABELS = [
+    ("abc", "abc", "", "abc"),
+    ("abc", "def", "abcdef", "abcdef"),
+    ("abc", "", "abc", "abc"),
+    ("", "abc", "abc", "abc"),
+    ("abc", "bcd", "ad", "abcd"),
+    ("", "", "", ""),
+]
+
+
+@pytest.mark.parametrize(("before", "after", "by_labels", "by_both"), CHANGES_OF_LABELS)
+def test_services_that_a_change_of_a_pod_concerns(
+    before: str, after: str, by_labels: str, by_both: str
+) -> None:
+    services = {letter: service(selector={letter: "x"}) for letter in "abcdef"}
+    old, new = (
+        with_fields(running_pod("p"), {"labels": dict.fromkeys(each, "x")}) for each in (before, after)
+    )
+    for changed, wanted in ((False, by_labels), (True, by_both)):
+        found = [name for name, of in services.items() if rules.is_concerned(of, old, new, changed=changed)]
+        assert "".join(found) == wanted

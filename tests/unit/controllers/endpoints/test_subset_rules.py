@@ -95,11 +95,23 @@ def test_readiness_and_deletion_decide_where_an_address_is(
     assert shown(service(publish_not_ready_addresses=published), [pod]) == wanted
 
 
-@pytest.mark.parametrize("phase", ["Succeeded", "Failed"])
-def test_pod_that_has_ended_has_no_address(phase: str) -> None:
-    pod = running_pod("a")
-    pod = structs.replace(pod, status=structs.replace(pod.status, phase=phase))
-    assert shown(service(publish_not_ready_addresses=True), [pod]) == []
+@pytest.mark.parametrize("published", [False, True])
+@pytest.mark.parametrize("deleting", [False, True])
+@pytest.mark.parametrize("ready", [False, True])
+@pytest.mark.parametrize("phase", ["Pending", "Running", "Unknown", "Succeeded", "Failed"])
+def test_phase_counts_only_for_pods_that_have_ended(
+    phase: str, ready: bool, deleting: bool, published: bool
+) -> None:
+    """Cases of ``TestSyncServiceAddresses``."""
+    pod = running_pod("a", ready=ready)
+    metadata = structs.replace(pod.metadata, deletion_timestamp=EPOCH if deleting else None)
+    pod = structs.replace(pod, metadata=metadata, status=structs.replace(pod.status, phase=phase))
+    found = shown(service(publish_not_ready_addresses=published), [pod])
+    if phase in ("Succeeded", "Failed") or (deleting and not published):
+        assert found == []
+    else:
+        is_ready = ready or published
+        assert found == [([("", 8080)], ["10.0.0.1"] * is_ready, ["10.0.0.1"] * (not is_ready))]
 
 
 @pytest.mark.parametrize(
@@ -113,6 +125,13 @@ def test_pod_that_has_ended_has_no_address(phase: str) -> None:
         (("fd00::1", "10.0.0.1"), {"cluster_ip": "None"}, "fd00::1"),
         (("10.0.0.1", "fd00::1"), {"cluster_ip": "None"}, "10.0.0.1"),
         (("10.0.0.1",), {"ip_families": ("IPv6",)}, None),
+        (("10.0.0.1",), {"cluster_ip": "10.96.0.1"}, "10.0.0.1"),
+        (("fd00::1", "10.0.0.1"), {"cluster_ip": "10.96.0.1"}, "10.0.0.1"),
+        (("10.0.0.1",), {"cluster_ip": "None"}, "10.0.0.1"),
+        (("fd00::1",), {"cluster_ip": "None"}, "fd00::1"),
+        (("10.0.0.1", "fd00::1"), {"cluster_ip": "None", "ip_families": ("IPv4",)}, "10.0.0.1"),
+        (("10.0.0.1", "fd00::1"), {"cluster_ip": "None", "ip_families": ("IPv6",)}, "fd00::1"),
+        (("10.0.0.1",), {"cluster_ip": "fd10::1"}, None),
     ],
 )
 def test_address_is_of_the_services_first_family(
@@ -149,6 +168,17 @@ def crowd(ready: int, waiting: int) -> EndpointSubset:
         ([(400, 400), (400, 200)], [(400, 134), (400, 66)]),
         ([(2, 0), (1200, 0), (2, 0)], [(2, 0), (997, 0), (1, 0)]),
         ([(1500, 0), (0, 10)], [(1000, 0), (0, 0)]),
+        ([], None),
+        ([(50, 50), (100, 100), (100, 100), (100, 100), (100, 100)], None),
+        ([(100, 100)] * 5, None),
+        (
+            [(90, 101), (110, 200), (50, 200), (10, 201), (20, 298)],
+            [(90, 73), (110, 144), (50, 144), (10, 145), (20, 214)],
+        ),
+        (
+            [(205, 100), (400, 200), (402, 200), (400, 200), (693, 300)],
+            [(98, 0), (191, 0), (192, 0), (191, 0), (328, 0)],
+        ),
     ],
 )
 def test_thousand_addresses_are_kept_in_proportion(

@@ -151,6 +151,17 @@ def test_annotation_that_is_removed_is_reported_once() -> None:
     assert len(hints) == 0
 
 
+def test_all_slices_of_a_service_get_hints_when_it_requests_them() -> None:
+    """Case of TestReconcileTopology in endpointslice/reconciler_test.go."""
+    hints = TopologyHints()
+    hints.shares = dict.fromkeys("abc", 1 / 3)
+    zones = ["aacc", "aabbb"]
+    found, _ = hints.add(KEY, "IPv4", Changes(unchanged=[in_zones(each) for each in zones]))
+    given = "".join(hinted(found.update))
+    assert (found.unchanged, sorted(given)) == ([], [*"aaabbbccc"])
+    assert sum(own != hint for own, hint in zip("".join(zones), given, strict=True)) == 1
+
+
 def test_unchanged_slice_with_good_hints_stays_and_others_are_updated() -> None:
     hints = TopologyHints()
     hints.shares = {"a": 0.5, "b": 0.5}
@@ -240,3 +251,26 @@ def test_service_is_overloaded_where_a_zone_has_too_few_endpoints(
     endpoints: dict[str, int], shares: dict[str, float] | None, wanted: bool
 ) -> None:
     assert topology.is_overloaded(endpoints, shares) is wanted
+
+
+# Test_checkNodeTopologyDistribution: zone, CPUs and readiness of nodes; the endpoints of a Service with hints
+EVEN = [node("b", "2"), node("b", "2"), node("c", "2"), node("c", "2")]
+UNEVEN = [node("a", "2"), node("b", "1"), node("c", "100m")]
+DISTRIBUTIONS: list[tuple[list[Node], dict[str, int], bool]] = [
+    ([], {}, False),
+    ([node("a", "100m"), node("b", "1"), node("c", "2")], {"a": 1, "b": 2, "c": 3}, True),
+    ([node("a", "100m", "False"), node("b", "1"), node("c", "2")], {"a": 1, "b": 2, "c": 3}, True),
+    (EVEN, {"b": 5, "c": 4}, False),
+    ([*EVEN[:1], node("", "2"), *EVEN[2:]], {"b": 5, "c": 4}, True),
+    ([*EVEN[:1], node("b", "0"), *EVEN[2:]], {"b": 5, "c": 4}, True),
+    (EVEN, {"b": 6, "c": 4}, True),
+    (UNEVEN, {"a": 20, "b": 10, "c": 1}, False),
+    (UNEVEN, {"a": 20, "b": 10, "c": 0}, True),
+]
+
+
+@pytest.mark.parametrize(("nodes", "endpoints", "wanted"), DISTRIBUTIONS)
+def test_nodes_that_changed_overload_a_service(
+    nodes: list[Node], endpoints: dict[str, int], wanted: bool
+) -> None:
+    assert topology.is_overloaded(endpoints, topology.shares_of(nodes)) is wanted

@@ -21,6 +21,7 @@ from podling.api.core_v1 import (
     PodCondition,
     PodSpec,
     PodStatus,
+    PreferredSchedulingTerm,
     Taint,
     Toleration,
 )
@@ -31,6 +32,7 @@ from podling.controllers.workloads.daemonset_rules import (
     by_node,
     is_updated,
     node_of,
+    placed_on,
     plan,
     pod_for,
     status_of,
@@ -171,6 +173,59 @@ def test_a_pod_is_meant_for_its_node_before_it_is_bound() -> None:
     assert made.spec.node_name == ""
     assert node_of(made) == "n7"
     assert made.metadata.labels == {"app": "agent", "controller-revision-hash": "abc"}
+
+
+def named(*names: str, operator: str = "In", key: str = "metadata.name") -> NodeSelectorTerm:
+    return NodeSelectorTerm(match_fields=(NodeSelectorRequirement(key=key, operator=operator, values=names),))
+
+
+TERMS: list[tuple[NodeSelectorTerm, ...]] = [
+    (),
+    (DISK,),
+    (named("n1", "n2"),),
+    (DISK, named("n2")),
+    (named("n2", operator="NotIn"),),
+    (named("bar", key="metadata.foo"),),
+]
+
+
+@pytest.mark.parametrize("terms", TERMS)
+def test_name_of_the_node_takes_the_place_of_other_requirements(
+    terms: tuple[NodeSelectorTerm, ...],
+) -> None:
+    """Cases of ``TestReplaceDaemonSetPodNodeNameNodeAffinity`` in daemonset_util_test.go."""
+    preferred = (PreferredSchedulingTerm(weight=1, preference=DISK),)
+    affinity = requires(*terms)
+    assert affinity.node_affinity is not None
+    wished = structs.replace(
+        affinity.node_affinity, preferred_during_scheduling_ignored_during_execution=preferred
+    )
+    for given in (None, affinity, Affinity(node_affinity=wished)):
+        made = placed_on(PodSpec(affinity=given), "n1").affinity
+        kept = preferred if given is not None and given.node_affinity is wished else ()
+        placed = requires(named("n1")).node_affinity
+        assert placed is not None
+        assert made == Affinity(
+            node_affinity=structs.replace(placed, preferred_during_scheduling_ignored_during_execution=kept)
+        )
+
+
+@pytest.mark.parametrize(
+    ("spec", "node"),
+    [
+        (PodSpec(node_name="n1"), "n1"),
+        (PodSpec(node_name="n1", affinity=requires(named("n2"))), "n1"),
+        (PodSpec(affinity=requires(named("n1"))), "n1"),
+        (PodSpec(affinity=requires(DISK, named("n1"))), "n1"),
+        (PodSpec(affinity=requires(named("n1", "n2"))), ""),
+        (PodSpec(affinity=requires(named("n1", operator="NotIn"))), ""),
+        (PodSpec(affinity=requires(named("n1", key="metadata.foo"))), ""),
+        (PodSpec(), ""),
+    ],
+)
+def test_pod_is_meant_for_the_only_node_that_it_names(spec: PodSpec, node: str) -> None:
+    """Cases of ``TestGetTargetNodeName`` in daemonset_util_test.go."""
+    assert node_of(Pod(spec=spec)) == node
 
 
 def surging_pods(*states: tuple[str, bool]) -> list[Pod]:

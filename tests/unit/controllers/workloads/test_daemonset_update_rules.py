@@ -2,45 +2,15 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 from msgspec import structs
 
 from podling.api.apps_v1 import DaemonSetUpdateStrategy
-from podling.api.core_v1 import Node, NodeSpec, Pod, PodCondition, PodStatus, Taint
-from podling.api.meta_v1 import ObjectMeta
-from podling.controllers.workloads.daemonset_rules import by_node, max_surge, pod_for
+from podling.controllers.workloads.daemonset_rules import by_node, max_surge
 from podling.controllers.workloads.daemonset_update_rules import max_unavailable, update
-from tests.unit.controllers.workloads.daemonsets import daemon_set, rolling
-
-NOW = datetime(2026, 1, 2, tzinfo=UTC)
-
-
-def node(name: str, *, tainted: bool = False) -> Node:
-    taints = (Taint(key="full", effect="NoSchedule"),) if tainted else ()
-    return Node(metadata=ObjectMeta(name=name), spec=NodeSpec(taints=taints))
-
-
-def pod(node: str, state: str) -> Pod:
-    """Return a pod: ``old`` or ``new``; ``+`` is ready, ``~`` only now, ``!`` is being deleted."""
-    word = state.rstrip("+~!")
-    made = pod_for(daemon_set(), node, word)
-    metadata = structs.replace(
-        made.metadata,
-        name=f"{node}-{word}",
-        creation_timestamp=NOW,
-        deletion_timestamp=NOW if "!" in state else None,
-    )
-    since = NOW if "~" in state else NOW - timedelta(hours=1)
-    ready = PodCondition(
-        type="Ready", status="True" if "+" in state or "~" in state else "False", last_transition_time=since
-    )
-    spec = structs.replace(made.spec, node_name=node)
-    return structs.replace(
-        made, metadata=metadata, spec=spec, status=PodStatus(phase="Running", conditions=(ready,))
-    )
+from tests.unit.controllers.workloads.daemonsets import NOW, daemon_pod, daemon_set, node, rolling
 
 
 def step(strategy: DaemonSetUpdateStrategy, states: dict[str, str]) -> tuple[list[str], list[str]]:
@@ -51,8 +21,12 @@ def step(strategy: DaemonSetUpdateStrategy, states: dict[str, str]) -> tuple[lis
     """
     wanted = daemon_set(strategy=strategy)
     wanted = structs.replace(wanted, spec=structs.replace(wanted.spec, min_ready_seconds=15))
-    nodes = [node(name, tainted=text.startswith("t")) for name, text in states.items() if name != "gone"]
-    pods = [pod(name, each) for name, text in states.items() for each in text.split() if each != "t"]
+    nodes = [
+        node(name, "NoSchedule" if text.startswith("t") else "")
+        for name, text in states.items()
+        if name != "gone"
+    ]
+    pods = [daemon_pod(name, each) for name, text in states.items() for each in text.split() if each != "t"]
     found = update(wanted, nodes, by_node(pods), "new", NOW)
     return sorted(found.create), sorted(each.metadata.name or "" for each in found.delete)
 

@@ -2,95 +2,20 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 from msgspec import structs
 
-from podling.api.apps_v1 import (
-    ControllerRevision,
-    StatefulSet,
-    StatefulSetPersistentVolumeClaimRetentionPolicy,
-)
-from podling.api.core_v1 import PersistentVolumeClaim, Pod, PodCondition, PodStatus
-from podling.api.meta_v1 import ObjectMeta, OwnerReference
-from podling.controllers.workloads.statefulset_plan import (
-    BURST,
-    Create,
-    Delete,
-    Repair,
-    UpdateClaims,
-    membership,
-    plan,
-)
-from podling.controllers.workloads.statefulset_rules import View, member
-from tests.support.workloads import rolling_stateful, stateful_set
+from podling.api.apps_v1 import StatefulSetPersistentVolumeClaimRetentionPolicy
+from podling.api.core_v1 import PersistentVolumeClaim, Pod
+from podling.api.meta_v1 import ObjectMeta
+from podling.controllers.workloads.statefulset_plan import BURST, Create, membership, plan
+from podling.controllers.workloads.statefulset_rules import View
+from tests.support.workloads import rolling_stateful
+from tests.unit.controllers.workloads.statefulsets import claim, pod, view, words_of
 
-NOW = datetime(2026, 1, 1, tzinfo=UTC)
 INT32_MAX = 2**31 - 1
-
-
-def revision(name: str) -> ControllerRevision:
-    return ControllerRevision(metadata=ObjectMeta(name=name), data={}, revision=1)
-
-
-def pod(stateful: StatefulSet, ordinal: int, state: str) -> Pod:
-    """A member in one of the states ``ready``, ``waiting``, ``young``, ``pending``, ``failed``; a ``!`` after
-    it says that it is being deleted, an ``o`` that it is of the old revision."""
-    word = state.rstrip("!o")
-    phases = {
-        "ready": "Running",
-        "young": "Running",
-        "waiting": "Running",
-        "pending": "Pending",
-        "failed": "Failed",
-    }
-    since = NOW if word == "young" else NOW - timedelta(hours=1)
-    status = "True" if word in ("ready", "young") else "False"
-    condition = PodCondition(type="Ready", status=status, last_transition_time=since)
-    made = member(stateful, stateful.spec.template, "old" if "o" in state[len(word) :] else "new", ordinal)
-    metadata = structs.replace(
-        made.metadata, uid=f"uid-{ordinal}", deletion_timestamp=NOW if state.endswith("!") else None
-    )
-    return structs.replace(
-        made, metadata=metadata, status=PodStatus(phase=phases[word], conditions=(condition,))
-    )
-
-
-def view(replicas: int, pods: dict[int, str], **more: Any) -> View:
-    claims = more.pop("claims", {})
-    stateful = stateful_set(replicas, **more)
-    stateful = structs.replace(
-        stateful,
-        metadata=structs.replace(stateful.metadata, uid="set"),
-        status=structs.replace(stateful.status, current_revision="old", update_revision="new"),
-    )
-    return View(
-        stateful,
-        [pod(stateful, ordinal, state) for ordinal, state in pods.items()],
-        revision("old"),
-        revision("new"),
-        NOW,
-        claims,
-    )
-
-
-def words_of(seen: View) -> list[str]:
-    """Return the plan as words, in order."""
-    words = []
-    for step in plan(seen):
-        for action in step:
-            match action:
-                case Create(ordinal=ordinal):
-                    words.append(f"create {ordinal}")
-                case Delete(pod=gone):
-                    words.append(f"delete {gone.metadata.name}")
-                case Repair(ordinal=ordinal):
-                    words.append(f"repair {ordinal}")
-                case UpdateClaims(ordinal=ordinal):
-                    words.append(f"claims {ordinal}")
-    return words
 
 
 SCALE_DOWN: list[tuple[str, dict[int, str], list[str]]] = [
@@ -191,6 +116,21 @@ PARALLEL_UPDATES: list[tuple[int, int, int, dict[int, str], list[int]]] = [
     (5, 2, 3, {1: "waitingo", 4: "waitingo"}, [4]),
     (4, 2, 0, {0: "waitingo", 1: "waitingo"}, [1, 0]),
     (5, 3, 0, {0: "waitingo", 1: "waitingo"}, [1, 0, 4]),
+    *[
+        (6, 2, 3, dict.fromkeys(leaving, "readyo!"), gone)
+        for leaving, gone in (
+            ((), [5, 4]),
+            ((5,), [4]),
+            ((3,), [5]),
+            ((4,), [5]),
+            ((5, 4), []),
+            ((5, 3), []),
+            ((4, 3), []),
+            ((5, 4, 3), []),
+            ((2,), [5]),
+            ((1,), [5]),
+        )
+    ],
 ]
 
 # In order nothing is updated before every member is available: the first part of the run waits for it.
@@ -287,21 +227,6 @@ def with_pods(seen: View, *more: Pod) -> View:
 # Claims
 
 
-def claim(name: str, *owners: tuple[str, str, str]) -> PersistentVolumeClaim:
-    references = tuple(
-        OwnerReference(
-            api_version="apps/v1" if kind == "StatefulSet" else "v1",
-            kind=kind,
-            name=of,
-            uid=uid,
-            controller=True,
-            block_owner_deletion=True,
-        )
-        for kind, of, uid in owners
-    )
-    return PersistentVolumeClaim(metadata=ObjectMeta(name=name, owner_references=references))
-
-
 TEMPLATES = (PersistentVolumeClaim(metadata=ObjectMeta(name="data")),)
 SET, FIRST, SECOND = ("StatefulSet", "db", "set"), ("Pod", "db-0", "uid-0"), ("Pod", "db-1", "uid-1")
 OTHER = ("Backup", "nightly", "other")
@@ -371,3 +296,36 @@ def test_pod_waits_for_the_end_of_a_claim_of_an_earlier_pod(policy: str) -> None
     stale = {"data-db-0": claim("data-db-0", ("Pod", "db-0", "earlier"))}
     assert words_of(view(1, {}, claims=stale, **more)) == []
     assert words_of(view(1, {}, claims={"data-db-0": claim("data-db-0")}, **more)) == ["create 0"]
+
+
+# the claims of the next pod, one for each template: none, free, or of an earlier pod; and whether it is made
+STALE: list[tuple[list[str], bool]] = [
+    ([], True),
+    (["missing", "missing"], True),
+    (["missing", "free"], True),
+    (["stale", "free"], False),
+    (["stale", "missing"], False),
+    (["free", "stale"], False),
+]
+
+
+@pytest.mark.parametrize(("states", "made"), STALE)
+def test_one_claim_of_an_earlier_pod_is_enough_to_wait(states: list[str], made: bool) -> None:
+    """Cases of ``TestPodClaimIsStale`` in stateful_pod_control_test.go."""
+    owners = {"free": [], "stale": [("Pod", "db-0", "earlier")]}
+    names = [f"data{number}" for number, _ in enumerate(states)]
+    held = [
+        claim(f"{name}-db-0", *owners[state])
+        for name, state in zip(names, states, strict=True)
+        if state in owners
+    ]
+    seen = view(
+        1,
+        {},
+        claims={each.metadata.name: each for each in held},
+        volume_claim_templates=tuple(PersistentVolumeClaim(metadata=ObjectMeta(name=name)) for name in names),
+        persistent_volume_claim_retention_policy=StatefulSetPersistentVolumeClaimRetentionPolicy(
+            when_deleted="Retain", when_scaled="Delete"
+        ),
+    )
+    assert words_of(seen) == (["create 0"] if made else [])

@@ -81,3 +81,30 @@ async def test_eviction_ends_all_containers_after_their_pre_stop_hooks(node: Sim
     assert app.finished_at is not None
     assert other.finished_at is not None
     assert round((app.finished_at - other.finished_at).total_seconds()) == 1
+
+
+async def test_conditions_are_set_before_pods_above_their_own_limits_are_evicted(
+    cluster: ControlPlane, tmp_path: Path
+) -> None:
+    """Such an eviction ends the round, but the node shows its pressure."""
+    config = KubeletConfig(
+        node_addresses=("192.168.0.10",), capacity={"cpu": "4", "memory": "1Gi"}, resolv_conf=None
+    )
+    mount = {"name": "scratch", "mountPath": "/scratch"}
+    containers = [{"name": "app", "image": "app:1", "volumeMounts": [mount]}]
+    volumes = [{"name": "scratch", "emptyDir": {"sizeLimit": "64Ki"}}]
+    async with sim_node(cluster, tmp_path, Scenario(), config) as node:
+        await node.create(pod("full", containers=containers, volumes=volumes))
+        await node.create(pod("greedy", script={"usage": [{"after": 14, "memoryBytes": 1000 * MI}]}))
+        await node.pass_time(13)
+        uid = (await node.get("full")).metadata.uid or ""
+        scratch = node.deps.root_dir / "pods" / uid / "volumes/kubernetes.io~empty-dir/scratch"
+        (scratch / "much").write_bytes(b"x" * 100_000)
+        for _ in range(12):
+            await node.pass_time(1)
+            if (await node.get("full")).status.phase == "Failed":
+                break
+        assert (await node.get("full")).status.reason == "Evicted"
+        assert (await node.get("greedy")).status.phase == "Running"
+        pressed = {c.type: c.status for c in (await node.client.get(Node, NODE)).status.conditions}
+        assert pressed["MemoryPressure"] == "True"

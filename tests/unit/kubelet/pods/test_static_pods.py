@@ -94,6 +94,44 @@ async def test_a_changed_file_is_a_new_pod(node: SimNode, files: Path) -> None:
     assert [c.image for c in await node.runtime.list_containers()] == ["proxy:22"]
 
 
+async def test_a_pod_keeps_the_uid_of_its_manifest(node: SimNode, files: Path) -> None:
+    """A changed manifest with the same UID changes the pod, instead of replacing it."""
+    with_uid = MANIFEST.replace("name: proxy", "name: proxy\n  uid: proxy-1")
+    (files / "proxy.yaml").write_text(with_uid.replace("IMAGE", "proxy:1"))
+    await node.pass_time(5)
+    (container,) = await node.runtime.list_containers()
+    assert container.labels["io.kubernetes.pod.uid"] == "proxy-1"
+    mirror = await node.get("proxy-node-1")
+    assert mirror.metadata.annotations["kubernetes.io/config.hash"] == "proxy-1"
+    assert mirror.metadata.annotations["kubernetes.io/config.mirror"] == "proxy-1"
+    assert mirror.metadata.uid != "proxy-1"
+    (files / "proxy.yaml").write_text(with_uid.replace("IMAGE", "proxy:22"))
+    await node.pass_time(10)
+    running = [c for c in await node.runtime.list_containers() if c.state is ContainerState.RUNNING]
+    assert [(c.image, c.labels["io.kubernetes.pod.uid"]) for c in running] == [("proxy:22", "proxy-1")]
+    assert (await node.get("proxy-node-1")).metadata.uid == mirror.metadata.uid
+
+
+async def test_static_pod_is_not_resized(node: SimNode, files: Path) -> None:
+    def sized(cpu: str) -> str:
+        plain = MANIFEST.replace("name: proxy", "name: proxy\n  uid: proxy-1").replace("IMAGE", "proxy:1")
+        return plain + f"    resources: {{requests: {{cpu: {cpu}}}, limits: {{cpu: {cpu}}}}}\n"
+
+    (files / "proxy.yaml").write_text(sized("100m"))
+    await node.pass_time(5)
+    (before,) = await node.runtime.list_containers()
+    (files / "proxy.yaml").write_text(sized("2000m"))
+    await node.pass_time(10)
+    assert await node.runtime.list_containers() == (before,)
+    found = (await node.get("proxy-node-1")).status
+    (pending,) = (each for each in found.conditions if each.type == "PodResizePending")
+    assert (pending.reason, pending.message) == (
+        "Infeasible",
+        "In-place resize of static-pods is not supported",
+    )
+    assert found.container_statuses[0].allocated_resources == {"cpu": "100m"}
+
+
 async def test_a_removed_file_ends_its_pod(node: SimNode, files: Path) -> None:
     write(files)
     await node.pass_time(5)

@@ -168,6 +168,13 @@ def test_identity_depends_on_the_content_and_the_url() -> None:
     assert len({first.metadata.uid, other.metadata.uid, moved.metadata.uid}) == 3
 
 
+def test_uid_of_the_manifest_is_kept() -> None:
+    plain = manifest()
+    body = {**plain, "metadata": {**plain["metadata"], "uid": "given"}}
+    (pod,) = reader().pods_of(json.dumps(body).encode(), EPOCH)
+    assert (pod.metadata.uid, pod.metadata.annotations["kubernetes.io/config.hash"]) == ("given", "given")
+
+
 def test_one_wrong_pod_refuses_the_whole_list() -> None:
     wrong = {**manifest("second"), "spec": {"containers": []}}
     body = json.dumps({"kind": "PodList", "items": [manifest(), wrong]}).encode()

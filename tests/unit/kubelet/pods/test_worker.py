@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import pytest
+
 from podling.api.core_v1 import ConfigMap
 from podling.api.meta_v1 import ObjectMeta
 from podling.kubelet.status.status import Verdict
@@ -76,6 +80,40 @@ async def test_the_kubelet_itself_may_end_a_pod(node: SimNode) -> None:
     (status,) = found.status.container_statuses
     assert status.state.terminated is not None
     assert status.state.terminated.exit_code == 137
+
+
+GENTLE = {"stopExitCode": 0, "stopSeconds": 3}
+EVICTED = Verdict("Evicted", "The node was low on resource: memory.")
+
+
+@pytest.mark.parametrize(
+    ("other", "ends", "expected"),
+    [
+        (GENTLE, {}, ("Succeeded", "", "")),
+        ({"stopExitCode": 3}, {}, ("Failed", "Evicted", EVICTED.message)),
+        ({"startSeconds": 100}, {}, ("Failed", "Evicted", EVICTED.message)),
+        (GENTLE, {"restartPolicy": "Never"}, ("Succeeded", "", "")),
+        (
+            GENTLE,
+            {"activeDeadlineSeconds": 6},
+            ("Failed", "DeadlineExceeded", "Pod was active on the node longer than the specified deadline"),
+        ),
+    ],
+    ids=["all end well", "one fails", "one has not started", "none may restart", "past its deadline"],
+)
+async def test_phase_of_an_evicted_pod_follows_from_its_containers(
+    node: SimNode, other: dict[str, Any], ends: dict[str, Any], expected: tuple[str, str, str]
+) -> None:
+    """The status of a pod whose containers have ended is generated anew (``SyncTerminatingPod``)."""
+    containers = [{"name": "app", "image": "app:1"}, {"name": "other", "image": "app:1"}]
+    await node.create(pod(containers=containers, scripts={"app": GENTLE, "other": other}, **ends))
+    await node.pass_time(5)
+    node.kubelet.kill_pod((await node.get()).metadata.uid or "", EVICTED, 10)
+    await node.pass_time(1)
+    assert (await node.get()).status.phase in ("Pending", "Running"), "containers run"
+    await node.pass_time(5)
+    found = (await node.get()).status
+    assert (found.phase, found.reason or "", found.message or "") == expected
 
 
 async def test_container_that_waits_for_its_configuration_counts_no_restart(node: SimNode) -> None:

@@ -173,6 +173,14 @@ async def test_readiness_is_probed_during_termination(node: SimNode) -> None:
     assert found.status.container_statuses[0].restart_count == 0
 
 
+async def test_probe_that_takes_too_long_shows_its_time_as_go_does(node: SimNode) -> None:
+    probe = {"exec": {"command": ["ask", "me"]}, "timeoutSeconds": 90, "failureThreshold": 1}
+    await node.create(pod(containers=container(readinessProbe=probe), script={"exec": [{"seconds": 1000}]}))
+    await node.pass_time(120)
+    text = 'Unhealthy: Readiness probe failed: command timed out: "ask me" timed out after 1m30s'
+    assert text in await node.events()
+
+
 async def test_container_that_ends_during_a_probe_is_not_unhealthy(node: SimNode) -> None:
     """The end is reported by itself; the failure of a running probe has no meaning then."""
     probe = {"exec": {"command": ["ask"]}, "periodSeconds": 10, "timeoutSeconds": 5}

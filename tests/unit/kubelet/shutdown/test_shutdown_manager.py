@@ -84,6 +84,19 @@ async def test_regular_pods_end_before_critical_ones(
         assert await node.exists("slow"), "the pod stays until it is collected"
 
 
+async def test_pod_that_ends_well_before_the_shutdown_has_succeeded(
+    cluster: ControlPlane, tmp_path: Path, logind: SimulatedLogind
+) -> None:
+    async with node_with(cluster, tmp_path, logind) as node:
+        await node.create(pod("polite", script={"stopExitCode": 0}))
+        await node.pass_time(5)
+        logind.shut_down()
+        await node.pass_time(4)
+        found = await node.get("polite")
+        assert (found.status.phase, found.status.reason or "") == ("Succeeded", "")
+        assert condition(found, "DisruptionTarget") == "True TerminationByKubelet"
+
+
 @pytest.mark.parametrize(
     ("hook", "life", "ends"),
     [
@@ -198,14 +211,19 @@ async def test_longest_delay_of_logind_is_raised(cluster: ControlPlane, tmp_path
 async def test_node_without_the_delay_runs_on_and_tries_again(
     cluster: ControlPlane, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    logind = SimulatedLogind(delay=5.0, limit=5.0)
-    async with node_with(cluster, tmp_path, logind) as node:
+    logind = SimulatedLogind(delay=75.0, limit=75.0)
+    periods = {"shutdown_grace_period": 90.0, "shutdown_grace_period_critical_pods": 10.0}
+    async with node_with(cluster, tmp_path, logind, **periods) as node:
         await node.pass_time(20)
         assert not logind.locks
         assert (await ready(node))[0] == "True"
-        text = "unable to update logind InhibitDelayMaxSec to 30s (ShutdownGracePeriod), current value of"
+        text = (
+            "node shutdown manager was unable to update logind InhibitDelayMaxSec to 1m30s "
+            "(ShutdownGracePeriod), current value of InhibitDelayMaxSec (1m15s) is less than requested "
+            "ShutdownGracePeriod"
+        )
         assert caplog.text.count(text) == 1, "the same problem is reported once"
-        logind._limit = 60.0
+        logind._limit = 100.0
         await node.pass_time(3)
         assert logind.locks
 

@@ -138,6 +138,61 @@ def test_an_ended_pod_has_no_container_that_looks_alive() -> None:
     assert late.reason == "ContainerStatusUnknown"
 
 
+WAITS: dict[str, Any] = {"state": {"waiting": {}}}
+UNKNOWN = 137
+
+
+def ended(code: int) -> dict[str, Any]:
+    return {"state": {"terminated": {"exitCode": code}}}
+
+
+def ended_before(code: int) -> dict[str, Any]:
+    return {**WAITS, "lastState": {"terminated": {"exitCode": code}}}
+
+
+@pytest.mark.parametrize(
+    ("init", "regular", "codes"),
+    [
+        ([], ended(2), [2]),
+        ([], ended_before(2), [UNKNOWN]),
+        ([], WAITS, [UNKNOWN]),
+        ([WAITS], WAITS, [UNKNOWN, None]),
+        ([WAITS, WAITS], WAITS, [UNKNOWN, None, None]),
+        ([WAITS, WAITS, ended(1), WAITS], WAITS, [UNKNOWN, UNKNOWN, 1, None, None]),
+        ([WAITS, WAITS, ended(1)], WAITS, [UNKNOWN, UNKNOWN, 1, None]),
+        ([WAITS, WAITS, ended(0)], WAITS, [UNKNOWN, UNKNOWN, 0, UNKNOWN]),
+        ([WAITS, WAITS, ended_before(0)], WAITS, [UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN]),
+        ([WAITS], {"state": RUNNING}, [UNKNOWN, UNKNOWN]),
+        ([WAITS], ended(0), [UNKNOWN, 0]),
+        ([WAITS], ended_before(0), [UNKNOWN, UNKNOWN]),
+    ],
+)
+def test_containers_without_a_known_end_by_what_has_started(
+    init: list[dict[str, Any]], regular: dict[str, Any], codes: list[int | None]
+) -> None:
+    """The cases of ``TestTerminatePod_DefaultUnknownStatus``."""
+    names = [f"init-{number}" for number in range(len(init))]
+    subject = pod({}, initContainers=[{"name": name} for name in names], restartPolicy="Never")
+    decided = status(
+        phase="Running",
+        initContainerStatuses=[{"name": name, **each} for name, each in zip(names, init, strict=True)],
+        containerStatuses=[{"name": "app", **regular}],
+    )
+    found = terminated_status(subject, decided)
+    ends = [each.state.terminated for each in (*found.init_container_statuses, *found.container_statuses)]
+    assert [end.exit_code if end is not None else None for end in ends] == codes
+    assert found.phase == "Failed"
+
+
+@pytest.mark.parametrize(
+    ("phase", "expected"),
+    [("Pending", "Failed"), ("Running", "Failed"), ("Succeeded", "Succeeded"), ("Failed", "Failed")],
+)
+def test_phase_of_an_ended_pod_is_terminal(phase: str, expected: str) -> None:
+    assert terminated_status(pod({}), status(phase=phase)).phase == expected
+    assert terminated_status(pod({}), status(phase="Unknown")).phase == "Failed"
+
+
 def test_pod_ended_before_its_init_containers_has_no_exit_codes() -> None:
     subject = pod({}, initContainers=[{"name": "setup"}])
     decided = status(

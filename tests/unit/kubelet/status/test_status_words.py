@@ -178,7 +178,7 @@ LIVES: list[tuple[str, Plain, float, str]] = [
         "too late to begin",
         {"activeDeadlineSeconds": 3, "containers": one("nowhere:1")},
         5,
-        "0/1 ImagePullBackOff 0",
+        "0/1 ContainerStatusUnknown 0",
     ),
     (
         "too large",
@@ -282,7 +282,7 @@ STUBBORN = {"script": {"ignoresSignals": True}}
         ({"containers": one("slow:1")}, deleted, None),
         ({"script": ENDS, **NEVER}, deleted_but_kept, "0/1 Completed 0"),
         ({}, evicted, "0/1 Error 0"),
-        ({"containers": one("slow:1")}, evicted, "0/1 ContainerCreating 0"),
+        ({"containers": one("slow:1")}, evicted, "0/1 ContainerStatusUnknown 0"),
         (STUBBORN, lost, "1/1 Unknown 0"),
         (NEVER, vanished, "0/1 ContainerStatusUnknown 1"),
         ({}, vanished, "1/1 Running 1"),

@@ -192,7 +192,7 @@ class TestPermit:
         await cluster.client.delete(Pod, "a", "default", grace_seconds=0)
         await cluster.advance(seconds=5)
         assert await node_of(cluster, "b") == "n"
-        assert await told(cluster, "a") == []
+        assert await told(cluster, "a") == ["Warning FailedScheduling 0/1 nodes are available: 1 removed."]
 
     async def test_waiting_victim_of_a_preemption_is_tried_again_not_deleted(
         self, cluster: ControlPlane

@@ -66,6 +66,43 @@ profiles:
     assert (found.min_candidate_nodes_percentage, found.min_candidate_nodes_absolute) == (50, 100)
 
 
+def test_arguments_that_are_given_replace_the_defaults(tmp_path: Path) -> None:
+    """The first case of upstream's ``TestCodecsDecodePluginConfig``."""
+    found = args_of(
+        tmp_path,
+        """
+profiles:
+- pluginConfig:
+  - name: DefaultPreemption
+    args: {minCandidateNodesPercentage: 50, minCandidateNodesAbsolute: 500}
+  - name: InterPodAffinity
+    args: {hardPodAffinityWeight: 5}
+  - name: NodeResourcesFit
+    args: {ignoredResources: [foo]}
+  - name: VolumeBinding
+    args: {bindTimeoutSeconds: 300}
+  - name: NodeAffinity
+    args:
+      addedAffinity:
+        requiredDuringSchedulingIgnoredDuringExecution:
+          nodeSelectorTerms:
+          - matchExpressions: [{key: foo, operator: In, values: [bar]}]
+  - name: NodeResourcesBalancedAllocation
+    args: {resources: [{name: cpu}, {name: memory, weight: 0}, {name: scalar0, weight: 1}]}
+""",
+    )
+    preemption, fit = found["DefaultPreemption"], found["NodeResourcesFit"]
+    assert (preemption.min_candidate_nodes_percentage, preemption.min_candidate_nodes_absolute) == (50, 500)
+    assert found["InterPodAffinity"].hard_pod_affinity_weight == 5
+    assert (fit.ignored_resources, fit.scoring_strategy.type) == (("foo",), "LeastAllocated")
+    assert found["VolumeBinding"].bind_timeout_seconds == 300
+    required = found["NodeAffinity"].added_affinity.required_during_scheduling_ignored_during_execution
+    [expression] = required.node_selector_terms[0].match_expressions
+    assert (expression.key, expression.operator, expression.values) == ("foo", "In", ("bar",))
+    balanced = found["NodeResourcesBalancedAllocation"].resources
+    assert [(each.name, each.weight) for each in balanced] == [("cpu", 1), ("memory", 1), ("scalar0", 1)]
+
+
 def test_absent_arguments_are_the_default_ones(tmp_path: Path) -> None:
     text = "profiles:\n- pluginConfig:\n  - name: VolumeBinding\n    args:\n  - name: InterPodAffinity\n"
     found = args_of(tmp_path, text)

@@ -15,7 +15,7 @@ from podling.scheduler.extenders.decision import decide_with_extenders
 from podling.scheduler.extenders.http_extender import ExtenderFailed, HttpExtender
 from podling.scheduler.podfacts import facts_of
 from podling.scheduler.preemption import Refusal, Victims
-from tests.unit.scheduler.extenders.remote import Remote, only, prefer
+from tests.unit.scheduler.extenders.remote import Remote, names_of, only, prefer
 from tests.unit.scheduler.scheduling import DEFAULT_PROFILE, cache_of, facts, node, pod
 
 PROFILE = structs.replace(DEFAULT_PROFILE, score=(), needs_many=True)
@@ -73,6 +73,21 @@ async def test_nodes_that_no_extender_leaves_have_its_reasons() -> None:
     assert len(found.resolvable()) == 1
 
 
+async def test_extenders_add_their_reasons_in_turn() -> None:
+    """The case of several extenders in upstream's ``TestFindNodesThatPassExtenders``."""
+    first = Remote(filter=only("a", FailedNodes={"b": "busy"}, FailedAndUnresolvableNodes={"c": "no"}))
+    second = Remote(filter=only("a"))
+    extenders = [each.extender(filter_verb="filter") for each in (first, second)]
+    diagnosis = Diagnosis(4)
+    diagnosis.reasons["earlier"] += 1
+    cache = cache_of(*(node(name) for name in "abcd"))
+    left = await Extenders(extenders, cache).filter(facts(), ["a", "b", "c"], diagnosis)
+    assert left == ["a"]
+    assert names_of(second.requests[0][1]) == ["a"]
+    assert diagnosis.reasons == {"earlier": 1, "busy": 1, "no": 1}
+    assert diagnosis.resolvable_names == {"b"}
+
+
 async def test_ignorable_extenders_are_called_last() -> None:
     remote = Remote(filter=only("a", "b"))
     first = remote.extender(filter_verb="filter", ignorable=True)
@@ -94,8 +109,13 @@ async def test_nominated_node_is_left_when_an_extender_rejects_it() -> None:
     cache = cache_of(node("a"), node("b"))
     one = pod()
     nominated = structs.replace(one, status=structs.replace(one.status, nominated_node_name="a"))
-    for names, chosen in ((("a", "b"), "a"), (("b",), "b")):
-        extenders = Extenders([filtering(*names)], cache)
+    only_b = Remote(filter=lambda request: 500 if names_of(request) == ["a"] else only("b")(request))
+    for extender, chosen in (
+        (filtering("a", "b"), "a"),
+        (filtering("b"), "b"),
+        (only_b.extender(filter_verb="filter"), "b"),
+    ):
+        extenders = Extenders([extender], cache)
         case = Case(facts_of(nominated), cache, PROFILE)
         found = await decide_with_extenders(case, (), lambda rows: rows[-1], extenders)
         assert isinstance(found, Placement)

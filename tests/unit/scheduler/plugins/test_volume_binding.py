@@ -92,7 +92,17 @@ def cache_with(*objects: PersistentVolumeClaim | PersistentVolume | StorageClass
     return cache
 
 
+def named_volume(name: str, phase: str = "Bound", **spec: Any) -> PersistentVolume:
+    made = volume(phase, **spec)
+    return structs.replace(made, metadata=structs.replace(made.metadata, name=name))
+
+
 LATER = storage_class("WaitForFirstConsumer")
+DISKS = "example.com/disks"
+PROVISIONED = storage_class("WaitForFirstConsumer", DISKS)
+LABELLED = {"selector": {"matchLabels": {"x": "y"}}}
+ANYWHERE = named_volume("anywhere", "Available", nodeAffinity=None)
+OF_DATA = {"namespace": "default", "name": "data"}
 SELECTED = {"annotations": {"volume.kubernetes.io/selected-node": "a"}}
 DELETED = {"deletionTimestamp": "2026-01-01T00:00:00Z"}
 
@@ -144,9 +154,16 @@ def test_pod_waits_for_its_claim(subject: PodFacts, held: tuple[Any, ...], why: 
         ((claim(), LATER, volume(storageClassName="other")), [], NO_VOLUME),
         ((claim(), LATER, volume(volumeMode="Block")), [], NO_VOLUME),
         ((claim(), LATER, volume(accessModes=["ReadOnlyMany"])), [], NO_VOLUME),
-        ((claim(spec={"selector": {"matchLabels": {"x": "y"}}}), LATER, volume()), [], NO_VOLUME),
+        ((claim(spec=LABELLED), LATER, volume()), [], NO_VOLUME),
         ((claim(), LATER, volume(claimRef={"namespace": "default", "name": "other"})), [], NO_VOLUME),
-        ((claim(), LATER, volume(claimRef={"namespace": "default", "name": "data"})), ["a"], NO_VOLUME),
+        ((claim(), LATER, volume(claimRef=OF_DATA)), ["a"], NO_VOLUME),
+        ((claim(), LATER, volume("Released", claimRef=OF_DATA)), ["a"], NO_VOLUME),
+        ((claim(), LATER, volume(claimRef=OF_DATA, accessModes=["ReadOnlyMany"])), ["a"], NO_VOLUME),
+        ((claim(spec=LABELLED), LATER, volume(claimRef=OF_DATA)), ["a"], NO_VOLUME),
+        ((claim(), LATER, volume(claimRef=OF_DATA, volumeMode="Block")), [], NO_VOLUME),
+        ((claim(), LATER, volume(claimRef={**OF_DATA, "uid": "older"})), [], NO_VOLUME),
+        ((claim(), LATER, volume(claimRef=OF_DATA), ANYWHERE), ["a"], NO_VOLUME),
+        ((claim(), PROVISIONED, volume(claimRef=OF_DATA)), ["a", "b"], None),
         ((claim(), storage_class("WaitForFirstConsumer", "example.com/disks")), ["a", "b"], None),
     ],
 )
@@ -160,14 +177,7 @@ def test_nodes_are_those_that_reach_the_volume(
 
 
 MORE = {"name": "more", "persistentVolumeClaim": {"claimName": "more"}}
-DISKS = "example.com/disks"
-PROVISIONED = storage_class("WaitForFirstConsumer", DISKS)
 NO_ROOM = msgspec.convert({"metadata": {"name": DISKS}, "spec": {"storageCapacity": True}}, CSIDriver)
-
-
-def named_volume(name: str, **spec: Any) -> PersistentVolume:
-    made = volume("Bound", **spec)
-    return structs.replace(made, metadata=structs.replace(made.metadata, name=name))
 
 
 @pytest.mark.parametrize(
