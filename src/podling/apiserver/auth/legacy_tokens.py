@@ -1,8 +1,8 @@
 """The use of service account tokens in Secrets of the type ``kubernetes.io/service-account-token``.
 
-The first use of a day becomes a label of the Secret, which a task writes beside the requests. A Secret with the
-label that ``legacy-serviceaccount-token-cleaner-controller`` sets makes its token invalid. A Secret in the list
-of its account counts as generated, and its token brings a warning with it.
+The first use of a day becomes a label of the Secret, which a task writes beside the requests. A Secret with
+the label that ``legacy-serviceaccount-token-cleaner-controller`` sets makes its token invalid. A Secret in
+the list of its account counts as generated, and its token brings a warning with it.
 
 Upstream: ``pkg/serviceaccount/legacy.go``.
 """

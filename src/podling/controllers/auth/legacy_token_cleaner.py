@@ -1,8 +1,8 @@
 """The end of generated service account tokens in Secrets that nobody has used for a year.
 
-A Secret counts as generated if its account lists it. It is first labelled, which makes its token invalid, and
-deleted after the same time again. Nothing is touched before uses have been tracked for as long. A pass over the
-Secrets is made once a day, as long as there are any. Upstream:
+A Secret counts as generated if its account lists it. It is first labelled, which makes its token invalid,
+and deleted after the same time again. Nothing is touched before uses have been tracked for as long. A pass
+over the Secrets is made once a day, as long as there are any. Upstream:
 ``pkg/controller/serviceaccount/legacy_serviceaccount_token_cleaner.go``.
 """
 
