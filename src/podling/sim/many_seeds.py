@@ -7,12 +7,13 @@ import multiprocessing
 import os
 import re
 import signal
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from contextlib import contextmanager
 from functools import partial
 from itertools import islice
-from multiprocessing import resource_tracker
+from multiprocessing import connection, resource_tracker
 from pathlib import Path
 
 from podling.sim.runner import Outcome, run_scenario
@@ -45,7 +46,8 @@ def run_seeds(scenario: Scenario, folder: Path, seeds: Sequence[int], jobs: int)
     work = partial(_run, scenario, folder)
     with _starting_processes():
         # Processes are started afresh: a fork would copy the threads of libraries.
-        executor = ProcessPoolExecutor(min(jobs, len(seeds)), multiprocessing.get_context("spawn"))
+        context = multiprocessing.get_context("spawn")
+        executor = ProcessPoolExecutor(min(jobs, len(seeds)), context, initializer=_end_with_parent)
     with executor:
         try:
             yield from _outcomes(executor, work, seeds, at_once=2 * jobs)
@@ -88,6 +90,18 @@ def _starting_processes() -> Iterator[None]:
         else:
             os.environ[_SAFE_PATH] = safe_path
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _end_with_parent() -> None:
+    """End this process with the one that started it. If that is killed, no more seeds come."""
+    parent = multiprocessing.parent_process()
+
+    def follow() -> None:
+        if parent is not None:
+            connection.wait([parent.sentinel])
+            os._exit(1)
+
+    threading.Thread(target=follow, name="parent", daemon=True).start()
 
 
 def _run(scenario: Scenario, folder: Path, seed: int) -> Outcome:

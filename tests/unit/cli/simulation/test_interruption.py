@@ -55,6 +55,18 @@ def test_interrupted_seeds_report_what_was(
     assert words[5:] == ["(interrupted;", f"{100000 - int(words[2])}", "did", "not", "run)"]
 
 
+@pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGKILL])
+def test_killed_search_leaves_no_process(tmp_path: Path, end: signal.Signals) -> None:
+    with subprocess.Popen(
+        command(tmp_path, FALSE, "--seeds", "1..100000", "--jobs", "2"), stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        assert "FAIL two nodes" in process.stdout.readline()
+        process.send_signal(end)
+        process.communicate(timeout=SECONDS)  # until the last process has closed its output
+    assert process.returncode == -end
+
+
 def test_interrupted_live_view_is_removed(tmp_path: Path) -> None:
     terminal, stderr = pty.openpty()
     with subprocess.Popen(
