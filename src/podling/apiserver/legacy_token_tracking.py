@@ -15,7 +15,7 @@ from podling.apiserver.background_tasks import changed, keep_at
 from podling.client.local import LocalClient
 from podling.machinery import errors
 from podling.machinery.errors import ApiError
-from podling.machinery.legacy_tokens import SINCE, TRACKING, TRACKING_NAMESPACE, date_of, date_text
+from podling.machinery.tokens.legacy_tokens import SINCE, TRACKING, TRACKING_NAMESPACE, date_of, date_text
 
 CREATE_SECONDS = 1800.0
 """The time between two creations."""

@@ -7,7 +7,7 @@ import pytest
 from podling import clock
 from podling.api.core_v1 import ConfigMap
 from podling.machinery.errors import ApiError, is_not_found
-from podling.machinery.legacy_tokens import TRACKING, date_text
+from podling.machinery.tokens.legacy_tokens import TRACKING, date_text
 from podling.testing import ControlPlane, memory_cluster
 
 KEY = (TRACKING, "kube-system")
@@ -30,7 +30,7 @@ async def test_new_cluster_tracks_since_today() -> None:
 
 
 @pytest.mark.parametrize("text", ["2022-12-27", "2222-02-22"])
-async def test_date_stays(cluster: ControlPlane, text: str) -> None:
+async def test_stored_date_is_kept(cluster: ControlPlane, text: str) -> None:
     patch = {"data": {"since": text, "a": "1"}}
     patched = await cluster.client.patch(ConfigMap, TRACKING, patch, "kube-system")
     await clock.sleep(1)
@@ -40,7 +40,7 @@ async def test_date_stays(cluster: ControlPlane, text: str) -> None:
 @pytest.mark.parametrize(
     "text", ["BAD_TIMESTAMP", "2022-12-27T00:00:00Z", "2022-13-01", "20221227", "2022-1-2", "", None]
 )
-async def test_what_is_no_date_becomes_the_date_of_today(cluster: ControlPlane, text: str | None) -> None:
+async def test_text_that_is_no_date_becomes_the_date_of_today(cluster: ControlPlane, text: str | None) -> None:
     await cluster.client.patch(ConfigMap, TRACKING, {"data": {"since": text, "a": "1"}}, "kube-system")
     assert await data(cluster) == {"since": date_text(clock.now()), "a": "1"}
 

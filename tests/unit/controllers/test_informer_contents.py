@@ -12,7 +12,7 @@ from podling.client.base import Key
 from podling.controllers.auth.root_ca import CONFIG_MAP, RootCAController
 from podling.controllers.informer_contents import kept_of
 from podling.machinery.encoding.custom import CustomObject
-from podling.machinery.legacy_tokens import SECRET_TYPE
+from podling.machinery.tokens.legacy_tokens import SECRET_TYPE
 from podling.testing import ControlPlane
 from tests.support.control_loops import running
 

@@ -16,7 +16,7 @@ from podling.apiserver.auth.role_rules import (
     WRITE,
     rule,
 )
-from podling.machinery.legacy_tokens import TRACKING
+from podling.machinery.tokens.legacy_tokens import TRACKING
 
 NODE_RULES = (
     *ASK_ABOUT_RIGHTS,

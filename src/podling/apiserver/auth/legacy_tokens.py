@@ -22,7 +22,7 @@ from podling.api.core_v1 import Secret, ServiceAccount
 from podling.client.base import Client, Key, Unreachable, key_of
 from podling.machinery.errors import ApiError
 from podling.machinery.histograms import counters
-from podling.machinery.legacy_tokens import INVALID_SINCE, LAST_USED, SECRET_TYPE, date_text
+from podling.machinery.tokens.legacy_tokens import INVALID_SINCE, LAST_USED, SECRET_TYPE, date_text
 from podling.store.base import StoreError
 
 log = logging.getLogger(__name__)

@@ -1,4 +1,4 @@
-"""The end of generated service account tokens in Secrets that nobody has used for a year.
+"""The end of generated service account tokens in Secrets that no client has used for a year.
 
 A Secret counts as generated if its account lists it. It is first labelled, which makes its token invalid,
 and deleted after the same time again. Nothing is touched before uses have been tracked for as long. A pass
@@ -19,7 +19,8 @@ from podling.client.runner import AwaitChange, RequeueAfter
 from podling.controllers.base import Controller, ControllerContext
 from podling.controllers.options import ControllerOptions
 from podling.machinery.errors import ApiError, is_conflict, is_not_found
-from podling.machinery.legacy_tokens import (
+from podling.machinery.pod_references import SECRETS, named_in
+from podling.machinery.tokens.legacy_tokens import (
     ACCOUNT_NAME,
     ACCOUNT_UID,
     INVALID_SINCE,
@@ -31,7 +32,6 @@ from podling.machinery.legacy_tokens import (
     date_of,
     date_text,
 )
-from podling.machinery.pod_references import SECRETS, named_in
 
 log = logging.getLogger(__name__)
 
@@ -87,7 +87,7 @@ class LegacyTokenCleanerController(Controller):
         return datetime.combine(since, time(), moment.tzinfo) + timedelta(days=1) <= moment
 
     def _is_unused(self, secret: Secret, now: datetime) -> bool:
-        """Return whether a token is generated, no pod has its Secret, and nobody has used it for long."""
+        """Return whether a token is generated, no pod has its Secret, and no client has used it for long."""
         metadata, limit = secret.metadata, now - self._period
         if metadata.deletion_timestamp is not None:
             return False

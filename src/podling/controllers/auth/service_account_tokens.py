@@ -22,7 +22,7 @@ from podling.client.base import Key, key_of
 from podling.client.runner import AwaitChange
 from podling.controllers.base import Controller, ControllerContext
 from podling.machinery.errors import unless_gone
-from podling.machinery.legacy_tokens import ACCOUNT_NAME, ACCOUNT_UID, SECRET_TYPE
+from podling.machinery.tokens.legacy_tokens import ACCOUNT_NAME, ACCOUNT_UID, SECRET_TYPE
 
 SECONDS_MAX = 1 << 32
 BY_ACCOUNT = "service account"

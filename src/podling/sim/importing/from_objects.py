@@ -12,7 +12,7 @@ from datetime import datetime
 from statistics import median
 from typing import Any
 
-from podling.machinery.legacy_tokens import SECRET_TYPE, TRACKING
+from podling.machinery.tokens.legacy_tokens import SECRET_TYPE, TRACKING
 from podling.sim.importing.cleaning import cleaned, template_of
 from podling.sim.importing.node_groups import facts_of, groups
 from podling.sim.importing.script_groups import (

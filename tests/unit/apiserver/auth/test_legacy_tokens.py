@@ -19,7 +19,7 @@ from podling.api.authentication_v1 import (
 from podling.api.core_v1 import ObjectReference, Secret, ServiceAccount
 from podling.api.meta_v1 import ObjectMeta
 from podling.machinery.errors import ApiError
-from podling.machinery.legacy_tokens import INVALID_SINCE, LAST_USED, date_text
+from podling.machinery.tokens.legacy_tokens import INVALID_SINCE, LAST_USED, date_text
 from podling.testing import ControlPlane
 
 WARNING = (

@@ -20,7 +20,7 @@ from podling.controllers.auth.legacy_token_cleaner import LegacyTokenCleanerCont
 from podling.controllers.base import ControllerContext
 from podling.controllers.options import ControllerOptions
 from podling.machinery.errors import ApiError, is_not_found
-from podling.machinery.legacy_tokens import INVALID_SINCE, LAST_USED, TRACKING, date_text
+from podling.machinery.tokens.legacy_tokens import INVALID_SINCE, LAST_USED, TRACKING, date_text
 from podling.testing import ControlPlane
 from tests.support.control_loops import pod, running
 
@@ -45,7 +45,7 @@ class Case(Struct, frozen=True, kw_only=True):
     is_kept: bool = False
     """It has a finalizer, and has been deleted."""
     ends: str = ""
-    """What the pass makes of it: nothing, ``invalid`` or ``deleted``."""
+    """The end that the pass makes: none, ``invalid`` or ``deleted``."""
 
 
 CASES = {

@@ -26,8 +26,8 @@ from podling.machinery.certificate_requests import pem_of
 from podling.machinery.encoding.jsonscan import complaint
 from podling.machinery.encoding.plain import json_type
 from podling.machinery.fields import Path
-from podling.machinery.legacy_tokens import ACCOUNT_NAME, SECRET_TYPE
 from podling.machinery.tables import Column
+from podling.machinery.tokens.legacy_tokens import ACCOUNT_NAME, SECRET_TYPE
 
 OPAQUE = "Opaque"
 TLS = "kubernetes.io/tls"
