@@ -38,19 +38,10 @@ async def keep_at(look: Callable[[], Awaitable[object]], of: str, *, seconds: fl
 
 
 async def changed(
-    client: LocalClient,
-    kind: type[ApiObject],
-    resource_version: str,
-    *,
-    within: float | None,
-    namespace: str | None = None,
-    fields: str = "",
+    client: LocalClient, kind: type[ApiObject], resource_version: str, *, within: float | None
 ) -> None:
-    """Wait until an object of ``kind`` changes after ``resource_version``, or ``within`` seconds are over.
-
-    ``namespace`` and ``fields``, a field selector, select the objects.
-    """
-    watch = client.watch(kind, namespace, resource_version=resource_version, field_selector=fields)
+    """Wait until an object of ``kind`` changes after ``resource_version``, or ``within`` seconds are over."""
+    watch = client.watch(kind, resource_version=resource_version)
     try:
         async with clock.timeout(within):
             await anext(aiter(watch), None)

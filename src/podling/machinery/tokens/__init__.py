@@ -1,1 +1,0 @@
-"""Tokens in Secrets: of machines that join, and of service accounts."""
