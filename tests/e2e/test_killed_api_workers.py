@@ -174,9 +174,11 @@ def test_api_processes_are_killed_at_random(cluster: RealCluster) -> None:
 def stop_writer(parts: Parts, connection: Connection) -> int:
     """Stop the writer at a moment at which its workers have all that it wrote; return its process.
 
-    At another moment no worker may answer: it does not know the newest revision.
+    At another moment no worker may answer: it does not know the newest revision. An answer before the stop
+    says that the worker is up to date, which a writer that was stopped before needs a while for.
     """
     for _ in range(5):
+        connection.request("GET", f"{MAPS}/before")
         pid = parts.signal("api", signal.SIGSTOP)
         try:
             connection.request("GET", f"{MAPS}/before")
