@@ -79,7 +79,7 @@ async def serving(path: Path) -> AsyncIterator[RealCluster]:
             await end_all_containers(directory, 1)
 
 
-def assert_works(cluster: RealCluster, name: str) -> None:
+def assert_works(cluster: RealCluster, name: str, tasks: FailingTasks) -> None:
     """Assert that a container runs, ends and runs again."""
     deadline = clock.monotonic() + 30
     while not cluster.get("nodes")["items"]:
@@ -93,7 +93,7 @@ def assert_works(cluster: RealCluster, name: str) -> None:
     # Without a watch, whose end may be among the failures.
     deadline = clock.monotonic() + 90
     while not restarted(cluster.get("pod", name)):
-        assert clock.monotonic() < deadline, cluster.kubectl("describe", "pod", name)
+        assert clock.monotonic() < deadline, f"{cluster.get('pod', name)['status']}\n{tasks.places()}"
         threading.Event().wait(0.2)
     cluster.wait_ready(name)
     cluster.kubectl("delete", "pod", name, "--timeout=30s")
@@ -110,11 +110,11 @@ async def test_every_task_of_a_cluster_may_fail_once(
     tasks = FailingTasks(monkeypatch, fault)
     async with serving(tmp_path) as cluster:
         await asyncio.to_thread(cluster.apply, POLICY)
-        await asyncio.to_thread(assert_works, cluster, "first-runs-failed")
+        await asyncio.to_thread(assert_works, cluster, "first-runs-failed", tasks)
         before = {task for task in tasks.long_lived() if task[0] not in SHORT_LIVED}
         for name, subject in sorted(before):
             tasks.fail(name, subject)
-        await asyncio.to_thread(assert_works, cluster, "all-failed-once")
+        await asyncio.to_thread(assert_works, cluster, "all-failed-once", tasks)
         after = {task for task in tasks.long_lived() if task[0] not in SHORT_LIVED}
         assert before - after == set()
     wanted = {site for site in sites() if site[0] in NEEDS_REAL_CLUSTER}

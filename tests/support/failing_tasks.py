@@ -58,6 +58,15 @@ class Driven:
         self._fault = fault
         self._task.cancel()
 
+    @property
+    def place(self) -> str:
+        """Return the innermost line at which the coroutine waits."""
+        place, waiting = "not begun", self._coroutine
+        while (frame := getattr(waiting, "cr_frame", None)) is not None:
+            place = f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno}"
+            waiting = waiting.cr_await
+        return place
+
     def __await__(self) -> Generator[Any, Any, None]:
         self._task = task = asyncio.current_task()
         assert task is not None
@@ -81,6 +90,9 @@ class Driven:
                     continue
                 if task.cancelling():
                     task.uncancel()
+                if isinstance(waited, asyncio.Future) and waited.done() and not waited.cancelled():
+                    step = partial(steps.send, None)  # the wait has just ended well; the next one fails
+                    continue
             fault, self._fault = self._fault, None
             step = partial(steps.throw, fault)
 
@@ -109,6 +121,10 @@ class FailingTasks:
     def long_lived(self) -> set[tuple[str, str]]:
         """Return the tasks that run now, by name and subject."""
         return {(run.name, run.subject) for run in self.running}
+
+    def places(self) -> str:
+        """Return each running task with the line at which it waits, for a test that fails."""
+        return "\n".join(sorted(f"{run.name}/{run.subject}: {run.driven.place}" for run in self.running))
 
     def fail(self, name: str, subject: str) -> None:
         """Make a running task fail."""
