@@ -51,12 +51,21 @@ class Driven:
         self._coroutine = coroutine
         self._fault = fault
         self._task: asyncio.Task[Any] | None = None
+        self._own_cancellations = 0
 
     def fail(self, fault: Exception) -> None:
         """Throw ``fault`` at the current wait."""
         assert self._task is not None
         self._fault = fault
+        self._own_cancellations += 1
         self._task.cancel()
+
+    def _is_cancelled_by_others(self, task: asyncio.Task[Any]) -> bool:
+        """Take back the cancellations that carried a fault; return whether there are more, which count."""
+        while self._own_cancellations:
+            self._own_cancellations -= 1
+            task.uncancel()
+        return task.cancelling() > 0
 
     @property
     def place(self) -> str:
@@ -88,8 +97,10 @@ class Driven:
                 if self._fault is None:
                     step = partial(steps.throw, error)
                     continue
-                if task.cancelling():
-                    task.uncancel()
+                if self._is_cancelled_by_others(task):
+                    self._fault = None
+                    step = partial(steps.throw, error)
+                    continue
                 if isinstance(waited, asyncio.Future) and waited.done() and not waited.cancelled():
                     step = partial(steps.send, None)  # the wait has just ended well; the next one fails
                     continue
