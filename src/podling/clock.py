@@ -37,18 +37,23 @@ class Timer(Protocol):
     def cancel(self) -> None: ...
 
 
-class WoundClock(Protocol):
-    """The clock of a loop whose cluster time moves only when it is wound."""
+class Leaping(Protocol):
+    """A clock that leaps over rounds while ``may_leap`` says that nothing happens."""
 
     may_leap: Callable[[], bool]
 
-    def call_later(self, seconds: float, callback: Callable[..., object], *arguments: object) -> Timer: ...
     def call_round(
         self, seconds: float, callback: Callable[..., object], *arguments: object, is_heartbeat: bool = False
     ) -> Timer: ...
     def call_report(
         self, seconds: float, period: float, callback: Callable[..., object], *arguments: object
     ) -> Timer: ...
+
+
+class WoundClock(Protocol):
+    """The clock of a loop whose cluster time moves only when it is wound."""
+
+    def call_later(self, seconds: float, callback: Callable[..., object], *arguments: object) -> Timer: ...
     def hold(self) -> Timer: ...
     def note_activity(self) -> None: ...
     def steady_time(self) -> float: ...
@@ -144,6 +149,14 @@ def wound_clock() -> WoundClock | None:
     return found
 
 
+def leaping_clock() -> Leaping | None:
+    """Return the clock of the running loop if it is one that leaps."""
+    if not _own_times:
+        return None
+    found: Leaping | None = getattr(asyncio._get_running_loop(), "leaps", None)
+    return found
+
+
 async def sleep(seconds: float) -> None:
     """Wait for ``seconds``; zero or less only lets others run."""
     wound = wound_clock()
@@ -191,12 +204,12 @@ def aligned_wait(now: float, seconds: float, offset: float = 0.0) -> float:
 async def sleep_until_round(seconds: float, *, late: float = 0.0, is_heartbeat: bool = False) -> float:
     """Wait for ``seconds`` less ``late`` before a round that finds nothing to do where nothing has happened.
 
-    A wound clock may pass over several such rounds at once in a cluster that is idle, and then lets one of
+    A cluster's own clock may pass over several such rounds at once where nothing happens, and then lets one of
     each be made: the wait is longer. Heartbeats come first, before the rounds that look for them. Returns how
     long ago the last round was due: the next wait is shorter by it, so that rounds keep to their times.
     """
     due = monotonic() + seconds - late
-    if wound_clock() is None or seconds <= late:
+    if leaping_clock() is None or seconds <= late:
         await sleep(aligned(seconds - late))
         return 0.0
     over = asyncio.get_running_loop().create_future()
@@ -225,20 +238,20 @@ def call_round(
     seconds: float, callback: Callable[..., object], *arguments: Any, is_heartbeat: bool = False
 ) -> Timer:
     """Call ``callback`` after ``seconds``, for a round as those of ``sleep_until_round``."""
-    wound = wound_clock()
-    if wound is not None:
-        return wound.call_round(seconds, callback, *arguments, is_heartbeat=is_heartbeat)
+    leaping = leaping_clock()
+    if leaping is not None:
+        return leaping.call_round(seconds, callback, *arguments, is_heartbeat=is_heartbeat)
     return asyncio.get_running_loop().call_later(aligned(seconds), callback, *arguments)
 
 
 def call_report(seconds: float, period: float, callback: Callable[..., object], *arguments: Any) -> Timer:
     """Call ``callback`` after ``seconds`` for a report that follows each ``period`` and says nothing new.
 
-    A wound clock may pass over several of them in a cluster that is idle; the next one is at its time.
+    A cluster's own clock may pass over several of them where nothing happens; the next one is at its time.
     """
-    wound = wound_clock()
-    if wound is not None:
-        return wound.call_report(seconds, period, callback, *arguments)
+    leaping = leaping_clock()
+    if leaping is not None:
+        return leaping.call_report(seconds, period, callback, *arguments)
     return asyncio.get_running_loop().call_later(seconds, callback, *arguments)
 
 

@@ -114,9 +114,9 @@ class WorkQueue(Generic[K]):
     def add_round(self, key: K, seconds: float) -> None:
         """As ``add_after``, for a run that finds nothing to do where nothing has happened.
 
-        A wound clock may pass over several of them: see ``clock.sleep_until_round``.
+        A clock that leaps may pass over several of them: see ``clock.sleep_until_round``.
         """
-        if clock.wound_clock() is None or seconds <= 0:
+        if clock.leaping_clock() is None or seconds <= 0:
             self.add_after(key, clock.aligned(seconds))
         elif not self._closed and key not in self._rounds:
             self.retries += 1

@@ -1,8 +1,8 @@
 """The event log of a run: one line of JSON for each thing that happened, and their digest.
 
-The log has every change of objects (but for leases and the heartbeats of nodes, which are counted by their
-revisions), every start and end of a container, every action, and every violation. Two runs with one digest
-did the same things at the same times.
+The log has every change of objects (but for leases and the heartbeats of nodes), every start and end of a
+container, every action, and every violation. Two runs with one digest did the same things at the same times.
+It has no revisions: a clock that leaps over heartbeats leaves out theirs.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class EventLog:
             what = "modified"
         else:
             what = "deleted" if change.new is None else "created"
-        self.write(change.at, what, object=change.key, revision=change.revision, **facts)
+        self.write(change.at, what, object=change.key, **facts)
 
     def container(self, change: ContainerChange) -> None:
         """Add the line of a change of a container."""

@@ -40,16 +40,6 @@ class HeldWinding(Winding):
         self._loop.call_later(max(0.0, seconds), timer.run)
         return timer
 
-    def call_round(
-        self, seconds: float, callback: Callable[..., object], *arguments: object, is_heartbeat: bool = False
-    ) -> WoundTimer:
-        return self.call_later(seconds, callback, *arguments)
-
-    def call_report(
-        self, seconds: float, period: float, callback: Callable[..., object], *arguments: object
-    ) -> WoundTimer:
-        return self.call_later(seconds, callback, *arguments)
-
     def set_speed(self, speed: float) -> None:
         if speed:
             raise ValueError("a run that was stopped has no speed of its own; advance it instead")
@@ -82,7 +72,7 @@ class _HeldSelector(JumpingSelector):
         if self.hold_at == math.inf or (timeout is not None and self.jump + timeout <= self.hold_at):
             return super().select(timeout)
         ready = self.wait(0)
-        if not ready and self.on_hold is not None:
+        if not ready and not self.leaps.make_passed() and self.on_hold is not None:
             self.jump = max(self.jump, self.hold_at)
             self.on_hold()
         return ready
@@ -130,10 +120,11 @@ class HeldLoop(VirtualTimeLoop):
             on_hold()
 
         self._held.hold_at, self._held.on_hold = moment, hold
+        self.leaps.limit = moment
 
     def release(self) -> None:
         """Let time run freely again."""
-        self._held.hold_at = math.inf
+        self._held.hold_at = self.leaps.limit = math.inf
         self.winding = self._held.winding = None
 
     def next_timer(self) -> float | None:

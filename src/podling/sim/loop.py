@@ -13,15 +13,18 @@ from __future__ import annotations
 
 import asyncio
 import heapq
+import math
 import random
 import selectors
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterable
 from contextvars import Context
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 from podling import clock
+from podling.sim.leaps import Leaps
 from podling.sim.machine_clock import machine_clock
+from podling.sim.timers import Kind, NumberedTimer
 
 T = TypeVar("T")
 
@@ -45,6 +48,7 @@ class JumpingSelector(selectors.DefaultSelector):
     """A selector that never blocks: instead of waiting it passes the loop the length of the jump."""
 
     jump: float = 0.0
+    leaps: Leaps
     turns: int = 0
     """The turns that the loop has taken since it last moved its clock."""
 
@@ -56,39 +60,18 @@ class JumpingSelector(selectors.DefaultSelector):
                 self.turns = 0  # so that the tasks can be cancelled
                 raise Livelock(f"time stands still after {TURNS_MAX:,} turns of {_busy_tasks()}")
             return ready
+        self.turns = 0
+        if self.leaps.make_passed():
+            return []
         if timeout is None:
             raise Deadlock("every task is waiting and no timer is set")
-        self.turns = 0
-        self.jump += max(timeout, 0.0)
+        leap = self.leaps.end(self.jump)
+        self.jump = self.jump + max(timeout, 0.0) if leap is None else leap
         return []
 
     def wait(self, timeout: float | None) -> list[tuple[selectors.SelectorKey, int]]:
         """Wait for descriptors in the machine's time."""
         return super().select(timeout)
-
-
-class NumberedTimer(asyncio.TimerHandle):
-    """A timer that knows its turn among those of the same moment: they fire in the order of their making.
-
-    asyncio compares moments only: its order of equal ones follows from the inside of the heap, which changes
-    with timers that were cancelled, and may differ between versions of Python.
-    """
-
-    __slots__ = ("number",)
-    number: int
-
-    def _run(self) -> None:
-        """Run the callback at its moment, not before it.
-
-        asyncio also fires timers that the clock has nearly reached. Code that then waits for the rest would
-        set a timer that fires at once, and time would stand still.
-        """
-        self._loop.reach(self._when)  # type: ignore[attr-defined]
-        super()._run()
-
-    def __lt__(self, other: NumberedTimer) -> bool:  # type: ignore[override]  # a loop has no others
-        when, others = self._when, other._when  # type: ignore[attr-defined]
-        return bool(when < others or (when == others and self.number < other.number))
 
 
 class VirtualTimeLoop(asyncio.SelectorEventLoop):
@@ -111,16 +94,50 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
         # Timers closer than this fire together; binary fractions add up without drift.
         self._clock_resolution = 1e-9
         self._timers_made = 0
+        self.leaps = self._jumping.leaps = Leaps(self)
 
     def call_at(  # type: ignore[override]  # their number is not checked
         self, when: float, callback: Callable[..., object], *args: Any, context: Context | None = None
     ) -> asyncio.TimerHandle:
+        if when < self.leaps.next_event:
+            self.leaps.next_event = when
+        return self.add_timer(when, callback, args, context)
+
+    def add_timer(
+        self,
+        when: float,
+        callback: Callable[..., object],
+        args: tuple[Any, ...],
+        context: Context | None = None,
+        *,
+        kind: Kind = Kind.EVENT,
+        period: float = math.inf,
+    ) -> NumberedTimer:
+        """Call ``callback`` at a moment of ``time()``."""
         self._check_closed()  # type: ignore[attr-defined]
         timer = NumberedTimer(when, callback, args, self, context)
+        timer.kind, timer.period = kind, period
         self._timers_made = timer.number = self._timers_made + 1
-        heapq.heappush(self._scheduled, timer)  # type: ignore[attr-defined]
+        heapq.heappush(self.timers, timer)
         timer._scheduled = True  # type: ignore[attr-defined]
         return timer
+
+    @property
+    def timers(self) -> list[NumberedTimer]:
+        """The timers that have not fired, as a heap; some of them are cancelled."""
+        return self._scheduled  # type: ignore[attr-defined, no-any-return]
+
+    def postpone(self, timer: NumberedTimer, moment: float) -> None:
+        """Move a timer to a later moment, as if it were set anew."""
+        self._timers_made = timer.number = self._timers_made + 1
+        timer._when = moment  # type: ignore[attr-defined]
+
+    def take_out(self, taken: Iterable[NumberedTimer]) -> None:
+        """Let timers not fire, and bring the others in order."""
+        for timer in taken:
+            timer._scheduled = False  # type: ignore[attr-defined]
+        self.timers[:] = [each for each in self.timers if each._scheduled]  # type: ignore[attr-defined]
+        heapq.heapify(self.timers)
 
     def reach(self, moment: float) -> None:
         """Move the clock to the moment of a timer that fires, if that is still to come."""

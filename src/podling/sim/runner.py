@@ -45,6 +45,7 @@ PREPARATION_SECONDS = 60.0
 """The time after the nodes are Ready before the scenario begins: controllers make their first objects."""
 TICK_SECONDS = 10.0
 SAMPLES_MAX = 400
+INSTANT = timedelta(milliseconds=1)
 """A run has about so many samples, at least one second apart."""
 
 Progress = Callable[["Run"], None]
@@ -205,17 +206,22 @@ class Run:
         return (Result(name, not wrong, seconds, "\n".join(wrong) or "settled"),)
 
     async def _tick(self) -> None:
+        late = 0.0
         while True:
-            await clock.sleep(TICK_SECONDS)
+            late = await clock.sleep_until_round(TICK_SECONDS, late=late)
             self.observation.tick()
             if self._progress is not None:
                 self._progress(self)
 
     async def _sample(self) -> None:
         period = max(1.0, self.scenario.until / SAMPLES_MAX)
+        begin, count, late = clock.steady_now(), 0, 0.0
         while True:
-            self.statistics.sample(clock.steady_now())
-            await clock.sleep(period)
+            # After a leap all that it has passed over: meanwhile nothing has changed.
+            while (moment := begin + timedelta(seconds=count * period)) <= clock.steady_now() + INSTANT:
+                self.statistics.sample(moment)
+                count += 1
+            late = await clock.sleep_until_round(period, late=late)
 
     async def _look_at_moments(self, watch: AssertionWatch) -> None:
         """Look at an assertion when it begins to count, and when its time is over."""

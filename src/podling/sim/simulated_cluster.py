@@ -130,9 +130,9 @@ class SimulatedCluster:
 
     async def start(self) -> None:
         """Start the API server, the scheduler and the controllers."""
-        winding = clock.wound_clock()
-        if winding is not None:
-            winding.may_leap = self._idle_time.is_idle
+        leaping = clock.leaping_clock()
+        if leaping is not None:
+            leaping.may_leap = self._idle_time.is_idle
         await self.start_server()
         await self.start_control_plane()
 

@@ -57,7 +57,7 @@ class WoundLoop(asyncio.SelectorEventLoop):
         clock.expect_own_time()
         selector = _WindingSelector()
         super().__init__(selector)
-        self.winding = Winding(start.timestamp(), self.time, self.call_soon)
+        self.winding = self.leaps = Winding(start.timestamp(), self.time, self.call_soon)
         if seed is not None:
             self.random_source = random.Random(seed)
         selector.winding, selector.wake_up = self.winding, self._ssock.fileno()  # type: ignore[attr-defined]

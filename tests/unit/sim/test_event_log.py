@@ -30,14 +30,13 @@ def logged(*changes: Change) -> tuple[list[dict[str, object]], str]:
     return [json.loads(line) for line in lines], log.digest
 
 
-def test_line_has_time_revision_and_the_facts_of_a_pod() -> None:
+def test_line_has_time_and_the_facts_of_a_pod() -> None:
     lines, _ = logged(change(None, pod(node="n-1", restarts=1)))
     assert lines == [
         {
             "at": 1.5,
             "event": "created",
             "object": "pods/default/web",
-            "revision": 5,
             "phase": "Running",
             "node": "n-1",
             "ready": ["app"],
@@ -62,4 +61,4 @@ def test_digest_depends_on_every_line() -> None:
     same = logged(change(None, pod()))[1]
     assert logged(change(None, pod()))[1] == same
     assert logged(change(None, pod()), change(pod(), None))[1] != same
-    assert logged(change(None, pod(), revision=6))[1] != same
+    assert logged(change(None, pod(), revision=6))[1] == same, "heartbeats that a leap leaves out count for nothing"
