@@ -204,9 +204,9 @@ def aligned_wait(now: float, seconds: float, offset: float = 0.0) -> float:
 async def sleep_until_round(seconds: float, *, late: float = 0.0, is_heartbeat: bool = False) -> float:
     """Wait for ``seconds`` less ``late`` before a round that finds nothing to do where nothing has happened.
 
-    A cluster's own clock may pass over several such rounds at once where nothing happens, and then lets one of
-    each be made: the wait is longer. Heartbeats come first, before the rounds that look for them. Returns how
-    long ago the last round was due: the next wait is shorter by it, so that rounds keep to their times.
+    A cluster's own clock may pass over several such rounds at once where nothing happens, and then lets one
+    of each be made: the wait is longer. Heartbeats come first, before the rounds that look for them. Returns
+    how long ago the last round was due: the next wait is shorter by it, so that rounds keep to their times.
     """
     due = monotonic() + seconds - late
     if leaping_clock() is None or seconds <= late:

@@ -70,7 +70,8 @@ class Driven:
     @property
     def place(self) -> str:
         """Return the innermost line at which the coroutine waits."""
-        place, waiting = "not begun", self._coroutine
+        place = "not begun"
+        waiting: Any = self._coroutine
         while (frame := getattr(waiting, "cr_frame", None)) is not None:
             place = f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno}"
             waiting = waiting.cr_await

@@ -141,6 +141,10 @@ class Connection:
     def is_cut(self) -> bool:
         return self._is_cut
 
+    @property
+    def is_watching(self) -> bool:
+        return bool(self._watches)
+
     async def cut(self) -> None:
         """Break the connection: open watches end with ``Unreachable``, requests fail with it."""
         self._is_cut = True

@@ -1,10 +1,10 @@
 """Leaps of virtual time over the rounds of an idle cluster.
 
-The rules are those of ``podling.winding``: rounds find nothing to do where nothing has happened, so time moves
-on to shortly before the next event at once. There each of the rounds that were passed over is made once,
-heartbeats first, each kind with the loop to itself. Of reports, which show their times, the last one before
-that moment is made at its time, and time leaps on from there. From then on all rounds are made: whoever looks
-for heartbeats has seen them when those without a leap would have been seen.
+The rules are those of ``podling.winding``: rounds find nothing to do where nothing has happened, so time
+moves on to shortly before the next event at once. There each of the rounds that were passed over is made
+once, heartbeats first, each kind with the loop to itself. From then on all rounds are made, so that parts
+which look for heartbeats know of them as without a leap. Of reports, which show their times, the last one
+before that moment is made at its time, and time leaps on from there.
 """
 
 from __future__ import annotations

@@ -61,4 +61,6 @@ def test_digest_depends_on_every_line() -> None:
     same = logged(change(None, pod()))[1]
     assert logged(change(None, pod()))[1] == same
     assert logged(change(None, pod()), change(pod(), None))[1] != same
-    assert logged(change(None, pod(), revision=6))[1] == same, "heartbeats that a leap leaves out count for nothing"
+    assert logged(change(None, pod(), revision=6))[1] == same, (
+        "heartbeats that a leap leaves out count for nothing"
+    )

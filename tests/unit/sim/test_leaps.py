@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import math
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,6 +9,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from podling import clock
 from podling.sim import leaps
 from podling.sim.loop import VirtualTimeLoop
 from podling.sim.runner import run_scenario
@@ -44,7 +44,7 @@ class Timers:
 
     def calls_in(self, seconds: float) -> Called:
         self.called = []
-        self.loop.run_until_complete(asyncio.sleep(seconds))
+        self.loop.run_until_complete(clock.sleep(seconds))
         return self.called
 
 
@@ -69,7 +69,7 @@ def test_each_kind_has_the_loop_to_itself(timers: Timers) -> None:
 
     async def follow() -> None:
         for _ in range(20):
-            await asyncio.sleep(0)
+            await clock.sleep(0)
         timers.note("followed")
 
     tasks = []

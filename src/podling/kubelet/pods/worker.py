@@ -83,12 +83,8 @@ class PodWorker:
         """Set once the pod is to end: its worker kills what runs."""
         self._pass: asyncio.Task[None] | None = None
         self._due: datetime | None = None
-        self._round_at: datetime | None = None
-        """When the next refresh is due, if an idle cluster's clock may leap over it."""
         """The time of the next pass without an event, as all times here on the steady clock."""
         self._refresh_at: datetime | None = None
-        self._is_round = False
-        """Nothing but the age of tokens that no container reads makes the refresh due."""
         """The time of the next comparison of volumes with their sources; None: none is planned."""
         self._has_refreshed = False
         self._clean_at: datetime | None = None
@@ -187,7 +183,7 @@ class PodWorker:
         """Manage the pod until it is gone. Cancelling leaves its containers untouched."""
         self._wake.set()
         while not (isinstance(self.state, Finished) and self.state.gone):
-            await self._wait()
+            await clock.wait_for(self._wake, self._seconds_to_wait())
             self._wake.clear()
             since = self._ending_since or clock.steady_now()
             self.state = advance(self.state, self.record.pod, self._demand, since, resumed=self._resumed)
@@ -198,22 +194,14 @@ class PodWorker:
         self._services.prober.forget(self.uid)
         self._done(self)
 
-    async def _wait(self) -> None:
-        """Wait until something has happened or is due."""
-        seconds = self._seconds_to(self._round_at)
-        timer = None if seconds is None else clock.call_round(seconds, self._wake.set)
-        try:
-            await clock.wait_for(self._wake, self._seconds_to(self._due))
-        finally:
-            if timer is not None:
-                timer.cancel()
-
-    def _seconds_to(self, moment: datetime | None) -> float | None:
-        return None if moment is None else max(0.0, (moment - clock.steady_now()).total_seconds())
+    def _seconds_to_wait(self) -> float | None:
+        if self._due is None:
+            return None
+        return max(0.0, (self._due - clock.steady_now()).total_seconds())
 
     async def _attempt(self) -> None:
         """Make one pass; schedule another after a failure."""
-        self._due = self._round_at = None
+        self._due = None
         task = self._pass = asyncio.create_task(self._step())
         try:
             await asyncio.wait([task])
@@ -329,7 +317,6 @@ class PodWorker:
         repeated = self._services.volumes.retry_at(self.uid)
         self._has_refreshed = True
         self._refresh_at = min((at for at in (wanted, repeated) if at is not None), default=None)
-        self._is_round = repeated is None and self._services.volumes.only_age(self.uid)
 
     async def _carry_out(self, plan: PodPlan, current: Pass) -> None:
         """Apply the plan, and report the result."""
@@ -406,8 +393,7 @@ class PodWorker:
         until = active_until(self.record.pod, self.record.status)
         shown = (steady + (moment - now) for moment in (wake_at, until) if moment is not None)
         deferred = self.record.resize.retry_at(steady)
-        refresh, self._round_at = (None, self._refresh_at) if self._is_round else (self._refresh_at, None)
-        own = (refresh, self.record.memory.retry_at, deferred, self._clean_at)
+        own = (self._refresh_at, self.record.memory.retry_at, deferred, self._clean_at)
         self._due = min((*shown, *(moment for moment in own if moment is not None)), default=None)
 
     async def _report_progress(self) -> None:

@@ -71,10 +71,6 @@ class Tokens:
         self._held[key] = _Held(answer.status.token, renewal_time(now, expires, jitter))
         return answer.status.token
 
-    def renewal(self, pod_uid: str) -> datetime | None:
-        """Return the time at which the first of the pod's tokens is to be renewed; None without any."""
-        return min((held.renew_at for key, held in self._held.items() if key[0] == pod_uid), default=None)
-
     def forget(self, pod_uid: str) -> None:
         for key in [key for key in self._held if key[0] == pod_uid]:
             del self._held[key]

@@ -222,18 +222,12 @@ class VolumeManager:
         """Return when the pod's volumes are to be compared with their sources though no source has changed.
 
         That is after ``seconds``, in case a change was missed; and with a runtime that reports its changes
-        only when something expires or grows. None: never. ``now`` and the result are on the steady clock.
+        only while something may grow: its containers read no files, so tokens there are not renewed. None:
+        never. ``now`` and the result are on the steady clock.
         """
-        if not self.only_age(uid):
+        if reporting_runtime(self._deps) is None or self._claims.may_grow(uid):
             return now + timedelta(seconds=seconds)
-        return self._tokens.renewal(uid)
-
-    def only_age(self, uid: str) -> bool:
-        """Return whether nothing but the age of tokens makes a refresh of the pod's volumes due.
-
-        The runtime reports its changes, so it is simulated, and no container reads a token that is too old.
-        """
-        return reporting_runtime(self._deps) is not None and not self._claims.may_grow(uid)
+        return None
 
     def paths(self, pod: Pod) -> Mapping[str, Path]:
         """Return the directories of the pod's volumes, by name."""
