@@ -6,6 +6,7 @@ import asyncio
 
 import pytest
 
+from podling import clock
 from tests.support.failing_tasks import Driven
 
 
@@ -53,7 +54,7 @@ async def test_wait_that_has_ended_well_does_not_fail() -> None:
         await driven
 
     task = asyncio.create_task(run())
-    await asyncio.sleep(0)
+    await clock.sleep(0)
     ended.set()
     driven.fail(OSError("at the same moment"))
     await asyncio.wait([task])

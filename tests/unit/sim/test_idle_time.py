@@ -1,12 +1,12 @@
-"""A wound clock leaps over the rounds of an idle cluster: it finds what it would find without leaps."""
+"""A wound or virtual clock leaps over the rounds of an idle cluster: all is as it would be without leaps."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from datetime import timedelta
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 import pytest
@@ -19,7 +19,7 @@ from podling.api.core_v1 import Event, Node, Service
 from podling.api.networking_v1 import ServiceCIDR
 from podling.client.informer import Informer
 from podling.machinery.scheme import resource_of
-from podling.sim.loop import EPOCH
+from podling.sim.loop import EPOCH, VirtualTimeLoop
 from podling.sim.simulated_cluster import SimulatedCluster, simulated_cluster
 from podling.sim.wound_loop import WoundLoop
 from podling.supervisor import Supervisor
@@ -27,9 +27,23 @@ from podling.winding import Winding
 from tests.support.certificate_requests import manifest, request_pem
 from tests.support.simulated import deployment
 
+T = TypeVar("T")
 REVISIONS = ("resourceVersion", "generation", "observedGeneration")
 """Fields that count writes."""
-Happen = Callable[[SimulatedCluster, Winding], Awaitable[object]]
+
+
+class VirtualTime:
+    """The clock of a virtual-time loop, moved as a wound clock is."""
+
+    async def advance(self, seconds: float) -> None:
+        await clock.sleep(seconds)
+
+    async def run_while(self, work: Coroutine[Any, Any, T]) -> T:
+        return await work
+
+
+Happen = Callable[[SimulatedCluster, Any], Awaitable[object]]
+"""Gets a cluster, and its clock: ``Winding``, or ``VirtualTime`` where only its methods are needed."""
 
 HOURLY = msgspec.convert(
     {
@@ -53,22 +67,36 @@ HOURLY = msgspec.convert(
 )
 
 
-def live(happen: Happen, *, leaps: bool = True, nodes: int = 2) -> dict[str, Any]:
+def wound_loop() -> asyncio.AbstractEventLoop:
+    return WoundLoop(EPOCH, seed=5)
+
+
+def virtual_loop() -> asyncio.AbstractEventLoop:
+    return VirtualTimeLoop(seed=5)
+
+
+def live(
+    happen: Happen,
+    *,
+    leaps: bool = True,
+    nodes: int = 2,
+    loop: Callable[[], asyncio.AbstractEventLoop] = wound_loop,
+) -> dict[str, Any]:
     """Return all objects of a cluster in which something has happened."""
 
     async def main() -> dict[str, Any]:
-        winding = clock.wound_clock()
-        assert isinstance(winding, Winding)
+        wound, leaping = clock.wound_clock(), clock.leaping_clock()
+        winding = wound if isinstance(wound, Winding) else VirtualTime()
         context = simulated_cluster(nodes=nodes)
         cluster = await winding.run_while(context.__aenter__())
-        if not leaps:
-            winding.may_leap = bool
+        if not leaps and leaping is not None:
+            leaping.may_leap = bool
         await happen(cluster, winding)
         found = (await cluster.store.list("")).entries
         await winding.run_while(context.__aexit__(None, None, None))
         return {each.key: without_revisions(json.loads(each.value)) for each in found}
 
-    with asyncio.Runner(loop_factory=lambda: WoundLoop(EPOCH, seed=5)) as runner:
+    with asyncio.Runner(loop_factory=loop) as runner:
         return runner.run(main())
 
 
@@ -79,10 +107,11 @@ def without_revisions(value: Any) -> Any:
 
 
 def same(happen: Happen) -> None:
-    steps, leaps = (live(happen, leaps=each) for each in (False, True))
-    assert steps.keys() == leaps.keys()
-    for key, value in steps.items():
-        assert leaps[key] == value, key
+    for loop in (wound_loop, virtual_loop):
+        steps, leaps = (live(happen, leaps=each, loop=loop) for each in (False, True))
+        assert steps.keys() == leaps.keys()
+        for key, value in steps.items():
+            assert leaps[key] == value, (loop.__name__, key)
 
 
 async def work(cluster: SimulatedCluster, winding: Winding) -> None:
