@@ -35,7 +35,7 @@ class Leaps:
         self.may_leap: Callable[[], bool] = bool
         """Returns whether rounds may be passed over now."""
         self.limit = math.inf
-        """The moment at which a leap ends at the latest."""
+        """A moment that no leap passes over, like an event."""
         self.next_event = math.inf
         """Of the events in the future none is earlier."""
         self._asked_at = -math.inf
@@ -73,7 +73,7 @@ class Leaps:
         if self.next_event <= now:
             events = (each.when() for each in timers if each.kind is Kind.EVENT and not each.cancelled())
             self.next_event = min(events, default=math.inf)
-        end = min(self.next_event - LANDING_SECONDS, self.limit, now + LEAP_SECONDS_MAX)
+        end = min(min(self.next_event, self.limit) - LANDING_SECONDS, now + LEAP_SECONDS_MAX)
         if end - now >= LEAP_SECONDS_MIN and self.may_leap():
             reports = _last_reports(timers, end)
             end = min([end, *(moment for _, moment in reports)])

@@ -112,10 +112,10 @@ def test_time_that_may_not_leap_makes_every_round(timers: Timers) -> None:
     assert len(timers.calls_in(3600)) == 360
 
 
-def test_time_leaps_no_further_than_its_limit(timers: Timers) -> None:
+def test_time_does_not_leap_over_its_limit(timers: Timers) -> None:
     timers.leaps.limit = 1234.5
     timers.round(10, "round")
-    assert timers.calls_in(1300)[:2] == [(1234.5, "round"), (1240, "round")]
+    assert timers.calls_in(1300)[:3] == [(1219.5, "round"), (1220, "round"), (1230, "round")]
 
 
 def digest(path: Path) -> str:
