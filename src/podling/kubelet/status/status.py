@@ -30,7 +30,7 @@ from podling.kubelet.status.container_statuses import ContainerFacts, container_
 from podling.kubelet.status.phase import FAILED, SUCCEEDED, TERMINAL_PHASES, pod_phase
 from podling.kubelet.status.pod_addresses import host_network_addresses, sorted_addresses
 from podling.kubelet.status.probe_view import ProbeView
-from podling.machinery.conditions import find
+from podling.machinery.conditions import find, is_true
 from podling.machinery.pods import is_static, qos_class
 from podling.runtime.base import ContainerState as RuntimeState
 
@@ -164,9 +164,10 @@ def _conditions(
     all_ready = rules.containers_ready_condition(pod.spec, statuses, phase)
     sandbox_ready = bool(observed.ready_sandboxes) and facts.volumes_ready and not facts.terminal
     restarting = facts.containers.restarting_all
+    initialized = is_true(before.conditions, rules.INITIALIZED)
     made = [
         *([rules.ready_to_start_condition(sandbox_ready)] if facts.shows_ready_to_start else ()),
-        rules.initialized_condition(pod.spec, statuses, phase, before=restarting),
+        rules.initialized_condition(pod.spec, statuses, phase, before=initialized),
         rules.ready_condition(pod.spec, foreign, all_ready),
         all_ready,
         rules.scheduled_condition(),
