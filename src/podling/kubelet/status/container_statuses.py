@@ -100,7 +100,7 @@ def _from_runtime(
         last_state = ContainerState(terminated=_terminated(last, facts))
     else:
         last_state = before.last_state if before is not None else ContainerState()
-    status = ContainerStatus(
+    return ContainerStatus(
         name=container.name,
         container_id=f"{facts.prefix}://{newest.id}",
         image=newest.image or container.image or "",
@@ -109,14 +109,9 @@ def _from_runtime(
         state=_state(newest, before, facts),
         last_state=last_state,
         stop_signal=_stop_signal(container, newest),
+        volume_mounts=_mounts(container),
+        user=_user(newest),
     )
-    if newest.state is RuntimeState.RUNNING:
-        status = structs.replace(
-            status,
-            volume_mounts=_mounts(container),
-            user=_user(newest),
-        )
-    return status
 
 
 def _restarts(newest: Observed, before: ContainerStatus | None) -> int:
@@ -195,18 +190,17 @@ def _from_memory(
     facts: ContainerFacts,
 ) -> ContainerStatus:
     waiting = ContainerState(waiting=ContainerStateWaiting(reason=default_waiting(pod)))
-    fresh = ContainerStatus(name=container.name, image=container.image or "", state=waiting)
+    fresh = ContainerStatus(
+        name=container.name, image=container.image or "", state=waiting, volume_mounts=_mounts(container)
+    )
     if before is None:
         return fresh
     if facts.restarting_all and kind is not ContainerKind.EPHEMERAL:
         return _started_over(fresh, before)
-    if kind is not ContainerKind.REGULAR and before.state.terminated is not None:
+    if before.state.terminated is not None:
         return before
     if before.state.running is None:
-        last_state = before.last_state
-        if before.state.terminated is not None:
-            last_state = ContainerState(terminated=before.state.terminated)
-        return structs.replace(fresh, restart_count=before.restart_count, last_state=last_state)
+        return structs.replace(fresh, restart_count=before.restart_count, last_state=before.last_state)
     lost = ContainerStateTerminated(reason=STATUS_UNKNOWN, message=VANISHED, exit_code=137)
     if kind is ContainerKind.EPHEMERAL:
         return structs.replace(before, state=ContainerState(terminated=lost))

@@ -92,7 +92,8 @@ def pod_status(
     if facts.verdict is not None and not is_over and before.phase != SUCCEEDED:
         phase, reason, message = facts.verdict.phase, facts.verdict.reason, facts.verdict.message
     elif phase == before.phase:
-        reason, message = before.reason or "", before.message or ""
+        reason = before.reason or pod.status.reason or ""
+        message = before.message or pod.status.message or ""
     generation = pod.metadata.generation
     status = structs.replace(
         before,

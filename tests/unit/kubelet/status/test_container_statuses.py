@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from podling.api.core_v1 import Container as ApiContainer
 from podling.api.core_v1 import ContainerStatus, Pod
 from podling.kubelet.observation import PodObservation
 from podling.kubelet.pod_spec import ContainerKind
@@ -65,3 +66,73 @@ def test_container_in_an_unknown_state_has_ended() -> None:
     assert ended is not None
     assert (ended.reason, ended.exit_code, found.restart_count) == ("ContainerStatusUnknown", 137, 3)
     assert ended.message == "The container could not be located when the pod was terminated"
+
+
+def vanished(before: dict[str, Any], kind: ContainerKind, **metadata: Any) -> ContainerStatus:
+    """Return the status of a container of which the runtime has no trace."""
+    mounts = [{"name": "data", "mountPath": "/data", "readOnly": True}]
+    plain = {"metadata": {"name": "web", **metadata}, "spec": {"containers": [{"name": "app"}]}}
+    subject = msgspec.convert(plain, Pod)
+    container = msgspec.convert({"name": "app", "image": "app:1", "volumeMounts": mounts}, ApiContainer)
+    (result,) = container_statuses(
+        subject,
+        kind,
+        [container],
+        PodObservation("u"),
+        NO_PROBES,
+        {"app": msgspec.convert({"name": "app", **before}, ContainerStatus)} if before else {},
+        ContainerFacts("sim"),
+    )
+    return result
+
+
+@pytest.mark.parametrize(("deleting", "count"), [(True, 0), (False, 1)])
+def test_running_container_that_vanished_has_an_unknown_end(deleting: bool, count: int) -> None:
+    """The cases of ``TestConvertToAPIContainerStatuses``."""
+    metadata = {"deletionTimestamp": "2026-01-01T00:00:00Z"} if deleting else {}
+    found = vanished({"state": RUNNING}, ContainerKind.REGULAR, **metadata)
+    assert found.state.waiting is not None
+    end = found.last_state.terminated
+    assert end is not None
+    assert (found.state.waiting.reason, found.restart_count) == ("ContainerCreating", count)
+    assert (end.reason, end.exit_code, end.message) == (
+        "ContainerStatusUnknown",
+        137,
+        "The container could not be located when the pod was deleted.  The container used to be Running",
+    )
+
+
+@pytest.mark.parametrize("kind", ContainerKind)
+def test_ended_container_that_vanished_stays_as_it_ended(kind: ContainerKind) -> None:
+    before = {"state": ENDED, "lastState": ENDED, "restartCount": 2, "containerID": "sim://1"}
+    found = vanished(before, kind)
+    assert found.state.terminated is not None
+    assert (found.state.terminated.exit_code, found.restart_count, found.container_id) == (1, 2, "sim://1")
+
+
+@pytest.mark.parametrize("state", RuntimeState)
+def test_mounts_and_user_are_shown_in_every_state(state: RuntimeState) -> None:
+    mounts = [{"name": "data", "mountPath": "/data", "readOnly": True}]
+    subject = pod({}, containers=[{"name": "app", "volumeMounts": mounts}])
+    made = datetime(2026, 1, 1, tzinfo=UTC)
+    user = (1000, 3000, (3000, 4000))
+    found = Container(id="1", sandbox_id="s", name="app", attempt=0, state=state, created_at=made, user=user)
+    (result,) = container_statuses(
+        subject,
+        ContainerKind.REGULAR,
+        subject.spec.containers,
+        PodObservation("u", containers=(found,)),
+        NO_PROBES,
+        {},
+        ContainerFacts("sim"),
+    )
+    shown = [(each.name, each.mount_path, each.recursive_read_only) for each in result.volume_mounts]
+    assert shown == [("data", "/data", "Disabled")]
+    assert result.user is not None
+    assert result.user.linux is not None
+    assert (result.user.linux.uid, result.user.linux.gid) == (1000, 3000)
+
+
+def test_mounts_are_shown_before_the_container_is_made() -> None:
+    (mount,) = vanished({}, ContainerKind.REGULAR).volume_mounts
+    assert (mount.name, mount.mount_path, mount.read_only) == ("data", "/data", True)
