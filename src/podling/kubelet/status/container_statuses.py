@@ -40,6 +40,10 @@ STATUS_UNKNOWN = "ContainerStatusUnknown"
 USUAL_STOP_SIGNAL = "SIGTERM"
 NOT_LOCATED = "The container could not be located when the pod was terminated"
 REMOVED_IN_PLACE = "The container is removed because RestartAllContainers in place"
+COMPLETED_UNSEEN = (
+    "Unable to get init container status from container runtime and pod has been initialized, "
+    "treat it as exited normally"
+)
 VANISHED = "The container could not be located when the pod was deleted.  The container used to be Running"
 
 
@@ -82,6 +86,7 @@ def container_statuses(
             status = _from_runtime(container, instances, before.get(container.name), facts)
         else:
             status = _from_memory(pod, kind, container, before.get(container.name), facts)
+            status = _completed_if_lost(pod, kind, container, status, observed, facts)
         status = _waiting(pod, kind, container, status, observed, facts)
         status = _with_resources(kind, container, status, before.get(container.name), facts)
         result.append(_with_probes(kind, container, status, probes, observed))
@@ -94,15 +99,19 @@ def _from_runtime(
     before: ContainerStatus | None,
     facts: ContainerFacts,
 ) -> ContainerStatus:
-    newest = instances[0]
+    newest, container_id = instances[0], f"{facts.prefix}://{instances[0].id}"
     last = next((f for f in instances[1:] if f.state is RuntimeState.EXITED), None)
     if last is not None:
         last_state = ContainerState(terminated=_terminated(last, facts))
+    elif before is None:
+        last_state = ContainerState()
+    elif before.state.terminated is not None and before.container_id != container_id:
+        last_state = before.state
     else:
-        last_state = before.last_state if before is not None else ContainerState()
+        last_state = before.last_state
     return ContainerStatus(
         name=container.name,
-        container_id=f"{facts.prefix}://{newest.id}",
+        container_id=container_id,
         image=newest.image or container.image or "",
         image_id=newest.image_ref,
         restart_count=_restarts(newest, before),
@@ -210,6 +219,28 @@ def _from_memory(
         restart_count=before.restart_count + (0 if deleting else 1),
         last_state=ContainerState(terminated=lost),
     )
+
+
+def _completed_if_lost(
+    pod: Pod,
+    kind: ContainerKind,
+    container: Container,
+    status: ContainerStatus,
+    observed: PodObservation,
+    facts: ContainerFacts,
+) -> ContainerStatus:
+    """Show an init container as completed of which no end is known, but which regular containers followed."""
+    one_off = kind is ContainerKind.INIT and not is_sidecar(container)
+    if not one_off or facts.restarting_all or status.state.waiting is None:
+        return status
+    if not any(_was_made(observed.newest(each.name)) for each in pod.spec.containers):
+        return status
+    ended = ContainerStateTerminated(reason="Completed", message=COMPLETED_UNSEEN, exit_code=0)
+    return structs.replace(status, state=ContainerState(terminated=ended))
+
+
+def _was_made(found: Observed | None) -> bool:
+    return found is not None and found.state is not RuntimeState.UNKNOWN
 
 
 def _started_over(fresh: ContainerStatus, before: ContainerStatus) -> ContainerStatus:
