@@ -27,8 +27,9 @@ from podling.kubelet.pod_spec import ContainerKind, ephemeral_containers
 from podling.kubelet.restart_policy import RESTART_ALL_CONTAINERS
 from podling.kubelet.status import conditions as rules
 from podling.kubelet.status.container_statuses import ContainerFacts, container_statuses
-from podling.kubelet.status.phase import FAILED, SUCCEEDED, TERMINAL_PHASES, pod_phase
+from podling.kubelet.status.phase import FAILED, RUNNING, SUCCEEDED, TERMINAL_PHASES, pod_phase
 from podling.kubelet.status.pod_addresses import host_network_addresses, sorted_addresses
+from podling.kubelet.status.pod_sizes import PodSizes
 from podling.kubelet.status.probe_view import ProbeView
 from podling.machinery.conditions import find, is_true
 from podling.machinery.pods import is_static, qos_class
@@ -56,6 +57,7 @@ class PodFacts(Struct, frozen=True):
     terminal: bool = False
     volumes_ready: bool = True
     verdict: Verdict | None = None
+    sizes: PodSizes = PodSizes()
     resize: tuple[PodCondition, ...] = ()
     """The conditions of a resize in progress."""
     pending_images: tuple[str, ...] = ()
@@ -105,20 +107,20 @@ def pod_status(
         container_statuses=tuple(sorted(regular, key=lambda found: found.name)),
         init_container_statuses=init,
         ephemeral_container_statuses=ephemeral,
-        allocated_resources=pod.spec.resources.requests if pod.spec.resources is not None else {},
-        resources=_pod_level_resources(pod, before, facts),
+        allocated_resources=facts.sizes.total.requests,
+        resources=_resources_of_all(before, phase, facts),
         observed_generation=generation,
         conditions=_conditions(pod, by_name, observed, before, phase, facts, now),
     )
     return _with_addresses(pod, status, observed, facts)
 
 
-def _pod_level_resources(pod: Pod, before: PodStatus, facts: PodFacts) -> ResourceRequirements | None:
+def _resources_of_all(before: PodStatus, phase: str, facts: PodFacts) -> ResourceRequirements:
     """Return the resources of the pod as a whole: until a resize is applied, the earlier ones."""
     in_progress = any(condition.type == rules.POD_RESIZE_IN_PROGRESS for condition in facts.resize)
-    if in_progress and pod.spec.resources is not None and before.resources is not None:
+    if in_progress and before.resources is not None:
         return before.resources
-    return pod.spec.resources
+    return facts.sizes.in_force if phase == RUNNING else facts.sizes.total
 
 
 def _all_statuses(
