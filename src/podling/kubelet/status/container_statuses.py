@@ -273,9 +273,9 @@ def _waiting(
     newest = observed.newest(container.name)
     if cause is None or status.state.running is not None:
         return status
-    one_off = kind is ContainerKind.INIT and not is_sidecar(container)
-    if one_off and newest is not None and newest.state is RuntimeState.EXITED and newest.exit_code == 0:
-        return status
+    ended_well = newest is not None and newest.state is RuntimeState.EXITED and newest.exit_code == 0
+    if kind is ContainerKind.INIT and ended_well:
+        return status  # upstream makes no difference between sidecars and other init containers here
     if kind is ContainerKind.EPHEMERAL and newest is not None:
         return status
     if not should_start(container, pod, newest):

@@ -31,7 +31,7 @@ from podling.kubelet.status.phase import FAILED, RUNNING, SUCCEEDED, TERMINAL_PH
 from podling.kubelet.status.pod_addresses import host_network_addresses, sorted_addresses
 from podling.kubelet.status.pod_sizes import PodSizes
 from podling.kubelet.status.probe_view import ProbeView
-from podling.machinery.conditions import find, is_true
+from podling.machinery.conditions import find, is_true, transition_time
 from podling.machinery.pods import is_static, qos_class
 from podling.runtime.base import ContainerState as RuntimeState
 
@@ -164,6 +164,11 @@ def _conditions(
     owned = (*rules.KUBELET_OWNED, rules.DISRUPTION_TARGET)
     foreign = tuple(found for found in pod.status.conditions if found.type not in owned)
     disruption = find((*before.conditions, *pod.status.conditions), rules.DISRUPTION_TARGET)
+    if disruption is not None and facts.terminal:
+        # It is sent with the terminal phase, and is as old as that.
+        shown = find(pod.status.conditions, rules.DISRUPTION_TARGET)
+        moment = transition_time(shown, disruption.status, now)
+        disruption = structs.replace(disruption, last_transition_time=moment)
     all_ready = rules.containers_ready_condition(pod.spec, statuses, phase)
     sandbox_ready = bool(observed.ready_sandboxes) and facts.volumes_ready and not facts.terminal
     restarting = facts.containers.restarting_all

@@ -12,7 +12,7 @@ from podling.api.core_v1 import Container as ApiContainer
 from podling.api.core_v1 import ContainerState, ContainerStatus, Pod
 from podling.kubelet.observation import PodObservation
 from podling.kubelet.pod_spec import ContainerKind
-from podling.kubelet.status.container_statuses import ContainerFacts, container_statuses
+from podling.kubelet.status.container_statuses import ContainerFacts, WaitingReason, container_statuses
 from podling.kubelet.status.probe_view import NO_PROBES
 from podling.runtime.base import Container
 from podling.runtime.base import ContainerState as RuntimeState
@@ -283,3 +283,23 @@ def test_end_of_a_removed_container_becomes_the_last_state() -> None:
     same = converted([instance("a", RuntimeState.EXITED, code=1)], {"a": {**ended, "lastState": {}}})
     later = converted([instance("a", RuntimeState.CREATED, number=2)], {"a": ended})
     assert (same[0], later[0]) == (("ended 1", 2, ""), ("waiting", 2, "ended 1"))
+
+
+@pytest.mark.parametrize(("code", "state"), [(0, "ended 0"), (1, "CrashLoopBackOff")])
+@pytest.mark.parametrize("policy", ["Always", None])
+def test_init_container_that_ended_well_is_not_shown_waiting(
+    code: int, state: str, policy: str | None
+) -> None:
+    """Upstream makes no exception for sidecars, which do wait for their next start."""
+    subject = pod({}, initContainers=[{"name": "setup", **({"restartPolicy": policy} if policy else {})}])
+    waits = {"setup": WaitingReason("CrashLoopBackOff", "back-off")}
+    (found,) = container_statuses(
+        subject,
+        ContainerKind.INIT,
+        subject.spec.init_containers,
+        PodObservation("u", containers=(instance("setup", RuntimeState.EXITED, code=code),)),
+        NO_PROBES,
+        {},
+        ContainerFacts("sim", waiting=waits),
+    )
+    assert words(found.state) == state

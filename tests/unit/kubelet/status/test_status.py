@@ -155,3 +155,29 @@ def test_ready_to_start_is_reported_with_its_gate_only(gate: bool, volumes_ready
     assert shown == ([str(volumes_ready)] if gate else [])
     others = {held.type for held in found.conditions} - {"PodReadyToStartContainers"}
     assert others == {"Initialized", "Ready", "ContainersReady", "PodScheduled"}
+
+
+@pytest.mark.parametrize(
+    ("terminal", "api", "moment"),
+    [(False, [], 1), (True, [], 9), (True, [("True", 3)], 3), (True, [("False", 3)], 9)],
+)
+def test_disruption_is_as_old_as_the_end_that_it_explains(
+    terminal: bool, api: list[tuple[str, int]], moment: int
+) -> None:
+    """``mergePodStatus``: the condition is sent late, with the terminal phase."""
+
+    def mark(value: str, minute: int) -> dict[str, str]:
+        return {
+            "type": "DisruptionTarget",
+            "status": value,
+            "lastTransitionTime": f"2026-01-01T00:{minute:02}:00Z",
+        }
+
+    subject = pod({"conditions": [mark(*each) for each in api]})
+    before = status(conditions=[mark("True", 1)])
+    facts = PodFacts(ContainerFacts("sim"), terminal=terminal)
+    now = datetime(2026, 1, 1, 0, 9, tzinfo=UTC)
+    found = pod_status(subject, PodObservation("u"), NO_PROBES, before, facts, now)
+    (shown,) = [each for each in found.conditions if each.type == "DisruptionTarget"]
+    assert shown.last_transition_time is not None
+    assert shown.last_transition_time.minute == moment
