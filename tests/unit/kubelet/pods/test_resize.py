@@ -277,7 +277,7 @@ def test_resize_grows_by_the_requests_of_the_whole_pod(
     """The cases of ``TestIsResizeIncreasingRequests``."""
 
     def made(sizes: list[dict[str, Any]], whole: dict[str, Any] | None) -> Pod:
-        own = {"resources": whole} if whole is not None else {}
+        own: dict[str, Any] = {"resources": whole} if whole is not None else {}
         containers = [{"name": f"c{n}", "image": "x", "resources": size} for n, size in enumerate(sizes)]
         return pod(containers=containers, **own)
 

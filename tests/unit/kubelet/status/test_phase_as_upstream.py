@@ -80,7 +80,9 @@ def phase(policy: str, init: str, regular: str, own: list[dict[str, Any]], **mor
         ("OnFailure", "runs ended-well-before", False, "Running"),
     ],
 )
-def test_regular_containers(policy: str, regular: str, terminal: bool, expected: str) -> None:
+def test_phase_follows_the_regular_containers(
+    policy: str, regular: str, terminal: bool, expected: str
+) -> None:
     """``TestPodPhaseWithRestartAlways``, ``...Never``, ``...OnFailure``."""
     assert phase(policy, "", regular, [], terminal=terminal) == expected
 
@@ -104,7 +106,7 @@ def test_regular_containers(policy: str, regular: str, terminal: bool, expected:
         ("Never", "done", "runs runs", "Running"),
     ],
 )
-def test_init_containers(policy: str, init: str, regular: str, expected: str) -> None:
+def test_phase_follows_the_init_containers(policy: str, init: str, regular: str, expected: str) -> None:
     """``TestPodPhaseWithRestartAlwaysInitContainers``, ``...NeverInitContainers``."""
     assert phase(policy, init, regular, []) == expected
 
@@ -143,7 +145,9 @@ SIDECAR = {"restartPolicy": "Always"}
         ("Never", "ended-badly-before", "done done", False, "Succeeded"),
     ],
 )
-def test_sidecars(policy: str, sidecar: str, regular: str, terminal: bool, expected: str) -> None:
+def test_phase_follows_the_sidecars(
+    policy: str, sidecar: str, regular: str, terminal: bool, expected: str
+) -> None:
     """``TestPodPhaseWithRestartAlwaysRestartableInitContainers``, ``...NeverRestartableInitContainers``."""
     found = phase(policy, sidecar, regular, [SIDECAR], terminal=terminal, initialized="-" not in regular)
     assert found == expected
@@ -158,7 +162,7 @@ def test_sidecars(policy: str, sidecar: str, regular: str, terminal: bool, expec
         ("done", "runs", "runs", "Running"),
     ],
 )
-def test_pod_that_has_run(init: str, sidecar: str, regular: str, expected: str) -> None:
+def test_phase_of_a_pod_that_has_run(init: str, sidecar: str, regular: str, expected: str) -> None:
     """``TestPodPhaseWithRestartAlwaysAndPodHasRun``."""
     assert phase("Always", f"{init} {sidecar}", regular, [{}, SIDECAR], initialized=True) == expected
 
@@ -177,7 +181,7 @@ RESETS, SIDE_RESETS = ({**own, "restartPolicyRules": [RULE]} for own in (NEVER, 
         ("Never", "failed", "-", [SIDECAR], "Pending"),
     ],
 )
-def test_restart_policies_of_containers(
+def test_phase_follows_the_restart_policies_of_containers(
     policy: str, init: str, regular: str, own: list[dict[str, Any]], expected: str
 ) -> None:
     """``TestPodPhaseWithContainerRestartPolicy``, ``...RestartPolicyInitContainers``."""
@@ -203,7 +207,7 @@ def test_restart_policies_of_containers(
         ("runs over", "waits", [SIDE_RESETS], "Pending"),
     ],
 )
-def test_restarts_of_all_containers(
+def test_phase_while_all_containers_restart(
     init: str, regular: str, own: list[dict[str, Any]], expected: str
 ) -> None:
     """``TestPodPhaseWithRestartAllContainers``."""

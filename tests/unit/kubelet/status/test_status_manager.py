@@ -112,7 +112,7 @@ async def test_only_the_newest_of_several_decisions_is_written(desk: Desk) -> No
     assert desk.client.moments == [0, 10]
 
 
-async def test_what_another_client_changed_is_written_again(desk: Desk) -> None:
+async def test_changes_by_another_client_are_written_over(desk: Desk) -> None:
     """``TestReconcilePodStatus``: only if the change is in what the kubelet owns."""
     desk.manager.decide(desk.held, said("own"))
     await clock.sleep(5)
