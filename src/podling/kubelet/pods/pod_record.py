@@ -12,7 +12,7 @@ from datetime import datetime
 from msgspec import structs
 
 from podling import clock
-from podling.api.core_v1 import Pod, PodStatus
+from podling.api.core_v1 import Pod, PodSpec, PodStatus
 from podling.kubelet.backoff import BackoffTable
 from podling.kubelet.containers.termination_messages import termination_message
 from podling.kubelet.lives import note_changes
@@ -32,6 +32,7 @@ from podling.kubelet.pods.resize import (
 from podling.kubelet.pods.resizer import Resize
 from podling.kubelet.status.conditions import POD_RESIZE_PENDING, READY_TO_START_GATE
 from podling.kubelet.status.container_statuses import ContainerFacts
+from podling.kubelet.status.pod_sizes import PodSizes, pod_sizes
 from podling.kubelet.status.status import PodFacts, Verdict, pod_status
 from podling.kubelet.status.status_merge import terminated_status
 from podling.kubelet.status.worker_memory import PodMemory
@@ -58,6 +59,7 @@ class PodRecord:
         self.verdict: Verdict | None = None
         """The kubelet's own decision against the pod: rejected, evicted, past its deadline."""
         self._services = services
+        self._sizes = (pod.spec, pod_sizes(pod.spec, services.deps.config))
 
     @property
     def status(self) -> PodStatus:
@@ -100,6 +102,7 @@ class PodRecord:
             terminal=ended,
             volumes_ready=memory.volumes_ready,
             verdict=(None if ended else self.verdict) or deadline_verdict(pod, self.status, now),
+            sizes=self._sizes_of(pod.spec),
             resize=self.resize.conditions(),
             pending_images=tuple(sorted(memory.pending_images.intersection(memory.waiting))),
             shows_ready_to_start=is_enabled(READY_TO_START_GATE, services.deps.config.feature_gates),
@@ -113,6 +116,13 @@ class PodRecord:
         return status
 
     # Resources.
+
+    def _sizes_of(self, granted: PodSpec) -> PodSizes:
+        known, sizes = self._sizes
+        if granted is not known:
+            sizes = sizes if granted == known else pod_sizes(granted, self._services.deps.config)
+            self._sizes = (granted, sizes)
+        return sizes
 
     @property
     def allocated(self) -> Pod:

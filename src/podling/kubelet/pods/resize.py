@@ -23,6 +23,7 @@ from podling.kubelet.observation import PodObservation
 from podling.kubelet.pods.admission import Occupant, shortage
 from podling.kubelet.resources import container_resources
 from podling.kubelet.status import conditions as rules
+from podling.kubelet.status.pod_sizes import own_resources
 from podling.kubelet.swap import LIMITED_SWAP, NodeMemory, swap_behavior
 from podling.kubelet.topology import cpu_rules, memory_rules
 from podling.machinery.conditions import is_true
@@ -81,7 +82,9 @@ def allocation_from_status(pod: Pod) -> Allocation:
         each.name: (each.allocated_resources, each.resources)
         for each in (*status.init_container_statuses, *status.container_statuses)
     }
-    shown[POD] = (status.allocated_resources, status.resources)
+    if pod.spec.resources is not None and status.resources is not None:
+        whole = own_resources(pod.spec, status.allocated_resources, status.resources)
+        shown[POD] = (whole.requests, whole)
     reported = {}
     for name, (requests, actual) in shown.items():
         if actual is None:

@@ -13,7 +13,7 @@ from msgspec import structs
 
 from podling.api.core_v1 import Container, ContainerStatus, PodCondition, PodSpec
 from podling.kubelet.status.container_statuses import WaitingReason
-from podling.kubelet.status.phase import FAILED, SUCCEEDED
+from podling.kubelet.status.phase import FAILED, SUCCEEDED, TERMINAL_PHASES
 from podling.machinery.conditions import transition_time
 from podling.machinery.pods import is_sidecar
 
@@ -51,7 +51,7 @@ Statuses = Mapping[str, ContainerStatus]
 def initialized_condition(
     spec: PodSpec, statuses: Statuses, phase: str, *, before: bool = False
 ) -> PodCondition:
-    """Return ``Initialized``. ``before``: the pod was initialized and its containers restart in place."""
+    """Return ``Initialized``. ``before``: the pod was initialized before, and stays so."""
     if not statuses and spec.init_containers:
         return PodCondition(type=INITIALIZED, status="False", reason="UnknownContainerStatuses")
     unknown = [c.name for c in spec.init_containers if c.name not in statuses]
@@ -60,9 +60,9 @@ def initialized_condition(
     ]
     if phase == SUCCEEDED and not unknown:
         return PodCondition(type=INITIALIZED, status="True", reason="PodCompleted")
-    if before or any(_started(statuses.get(container.name)) for container in spec.containers):
+    if before or any(_has_run(statuses.get(container.name)) for container in spec.containers):
         return PodCondition(type=INITIALIZED, status="True")
-    message = _sentences(("incomplete", incomplete), ("unknown", unknown))
+    message = _sentences(("unknown", unknown), ("incomplete", incomplete))
     if message:
         return PodCondition(
             type=INITIALIZED, status="False", reason="ContainersNotInitialized", message=message
@@ -74,8 +74,8 @@ def _init_done(container: Container, status: ContainerStatus) -> bool:
     return bool(status.started) if is_sidecar(container) else status.ready
 
 
-def _started(status: ContainerStatus | None) -> bool:
-    return status is not None and bool(status.started)
+def _has_run(status: ContainerStatus | None) -> bool:
+    return status is not None and (status.state.running is not None or status.state.terminated is not None)
 
 
 def _sentences(*parts: tuple[str, Sequence[str]]) -> str:
@@ -149,9 +149,12 @@ def image_change_condition(pending: Sequence[str], waiting: Mapping[str, Waiting
 
 def all_restarting_condition(restarting: bool, phase: str) -> PodCondition:
     """Return ``AllContainersRestarting``: a restart rule restarts all containers in place."""
-    if restarting:
+    if restarting and phase not in TERMINAL_PHASES:
         return PodCondition(
-            type=ALL_CONTAINERS_RESTARTING, status="True", reason="RestartAllContainersStarted"
+            type=ALL_CONTAINERS_RESTARTING,
+            status="True",
+            reason="RestartAllContainersStarted",
+            message="container exited with restart policy rule",
         )
     reason = {SUCCEEDED: "PodCompleted", FAILED: "PodFailed"}.get(phase, "")
     return PodCondition(type=ALL_CONTAINERS_RESTARTING, status="False", reason=reason)

@@ -40,6 +40,10 @@ STATUS_UNKNOWN = "ContainerStatusUnknown"
 USUAL_STOP_SIGNAL = "SIGTERM"
 NOT_LOCATED = "The container could not be located when the pod was terminated"
 REMOVED_IN_PLACE = "The container is removed because RestartAllContainers in place"
+COMPLETED_UNSEEN = (
+    "Unable to get init container status from container runtime and pod has been initialized, "
+    "treat it as exited normally"
+)
 VANISHED = "The container could not be located when the pod was deleted.  The container used to be Running"
 
 
@@ -82,6 +86,7 @@ def container_statuses(
             status = _from_runtime(container, instances, before.get(container.name), facts)
         else:
             status = _from_memory(pod, kind, container, before.get(container.name), facts)
+            status = _completed_if_lost(pod, kind, container, status, observed, facts)
         status = _waiting(pod, kind, container, status, observed, facts)
         status = _with_resources(kind, container, status, before.get(container.name), facts)
         result.append(_with_probes(kind, container, status, probes, observed))
@@ -94,29 +99,28 @@ def _from_runtime(
     before: ContainerStatus | None,
     facts: ContainerFacts,
 ) -> ContainerStatus:
-    newest = instances[0]
+    newest, container_id = instances[0], f"{facts.prefix}://{instances[0].id}"
     last = next((f for f in instances[1:] if f.state is RuntimeState.EXITED), None)
     if last is not None:
         last_state = ContainerState(terminated=_terminated(last, facts))
+    elif before is None:
+        last_state = ContainerState()
+    elif before.state.terminated is not None and before.container_id != container_id:
+        last_state = before.state
     else:
-        last_state = before.last_state if before is not None else ContainerState()
-    status = ContainerStatus(
+        last_state = before.last_state
+    return ContainerStatus(
         name=container.name,
-        container_id=f"{facts.prefix}://{newest.id}",
+        container_id=container_id,
         image=newest.image or container.image or "",
         image_id=newest.image_ref,
         restart_count=_restarts(newest, before),
         state=_state(newest, before, facts),
         last_state=last_state,
         stop_signal=_stop_signal(container, newest),
+        volume_mounts=_mounts(container),
+        user=_user(newest),
     )
-    if newest.state is RuntimeState.RUNNING:
-        status = structs.replace(
-            status,
-            volume_mounts=_mounts(container),
-            user=_user(newest),
-        )
-    return status
 
 
 def _restarts(newest: Observed, before: ContainerStatus | None) -> int:
@@ -195,18 +199,17 @@ def _from_memory(
     facts: ContainerFacts,
 ) -> ContainerStatus:
     waiting = ContainerState(waiting=ContainerStateWaiting(reason=default_waiting(pod)))
-    fresh = ContainerStatus(name=container.name, image=container.image or "", state=waiting)
+    fresh = ContainerStatus(
+        name=container.name, image=container.image or "", state=waiting, volume_mounts=_mounts(container)
+    )
     if before is None:
         return fresh
     if facts.restarting_all and kind is not ContainerKind.EPHEMERAL:
         return _started_over(fresh, before)
-    if kind is not ContainerKind.REGULAR and before.state.terminated is not None:
+    if before.state.terminated is not None:
         return before
     if before.state.running is None:
-        last_state = before.last_state
-        if before.state.terminated is not None:
-            last_state = ContainerState(terminated=before.state.terminated)
-        return structs.replace(fresh, restart_count=before.restart_count, last_state=last_state)
+        return structs.replace(fresh, restart_count=before.restart_count, last_state=before.last_state)
     lost = ContainerStateTerminated(reason=STATUS_UNKNOWN, message=VANISHED, exit_code=137)
     if kind is ContainerKind.EPHEMERAL:
         return structs.replace(before, state=ContainerState(terminated=lost))
@@ -216,6 +219,28 @@ def _from_memory(
         restart_count=before.restart_count + (0 if deleting else 1),
         last_state=ContainerState(terminated=lost),
     )
+
+
+def _completed_if_lost(
+    pod: Pod,
+    kind: ContainerKind,
+    container: Container,
+    status: ContainerStatus,
+    observed: PodObservation,
+    facts: ContainerFacts,
+) -> ContainerStatus:
+    """Show an init container as completed of which no end is known, but which regular containers followed."""
+    one_off = kind is ContainerKind.INIT and not is_sidecar(container)
+    if not one_off or facts.restarting_all or status.state.waiting is None:
+        return status
+    if not any(_was_made(observed.newest(each.name)) for each in pod.spec.containers):
+        return status
+    ended = ContainerStateTerminated(reason="Completed", message=COMPLETED_UNSEEN, exit_code=0)
+    return structs.replace(status, state=ContainerState(terminated=ended))
+
+
+def _was_made(found: Observed | None) -> bool:
+    return found is not None and found.state is not RuntimeState.UNKNOWN
 
 
 def _started_over(fresh: ContainerStatus, before: ContainerStatus) -> ContainerStatus:
@@ -248,9 +273,9 @@ def _waiting(
     newest = observed.newest(container.name)
     if cause is None or status.state.running is not None:
         return status
-    one_off = kind is ContainerKind.INIT and not is_sidecar(container)
-    if one_off and newest is not None and newest.state is RuntimeState.EXITED and newest.exit_code == 0:
-        return status
+    ended_well = newest is not None and newest.state is RuntimeState.EXITED and newest.exit_code == 0
+    if kind is ContainerKind.INIT and ended_well:
+        return status  # upstream makes no difference between sidecars and other init containers here
     if kind is ContainerKind.EPHEMERAL and newest is not None:
         return status
     if not should_start(container, pod, newest):

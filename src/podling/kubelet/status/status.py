@@ -27,10 +27,11 @@ from podling.kubelet.pod_spec import ContainerKind, ephemeral_containers
 from podling.kubelet.restart_policy import RESTART_ALL_CONTAINERS
 from podling.kubelet.status import conditions as rules
 from podling.kubelet.status.container_statuses import ContainerFacts, container_statuses
-from podling.kubelet.status.phase import FAILED, SUCCEEDED, TERMINAL_PHASES, pod_phase
+from podling.kubelet.status.phase import FAILED, RUNNING, SUCCEEDED, TERMINAL_PHASES, pod_phase
 from podling.kubelet.status.pod_addresses import host_network_addresses, sorted_addresses
+from podling.kubelet.status.pod_sizes import PodSizes
 from podling.kubelet.status.probe_view import ProbeView
-from podling.machinery.conditions import find
+from podling.machinery.conditions import find, is_true, transition_time
 from podling.machinery.pods import is_static, qos_class
 from podling.runtime.base import ContainerState as RuntimeState
 
@@ -56,6 +57,7 @@ class PodFacts(Struct, frozen=True):
     terminal: bool = False
     volumes_ready: bool = True
     verdict: Verdict | None = None
+    sizes: PodSizes = PodSizes()
     resize: tuple[PodCondition, ...] = ()
     """The conditions of a resize in progress."""
     pending_images: tuple[str, ...] = ()
@@ -92,7 +94,8 @@ def pod_status(
     if facts.verdict is not None and not is_over and before.phase != SUCCEEDED:
         phase, reason, message = facts.verdict.phase, facts.verdict.reason, facts.verdict.message
     elif phase == before.phase:
-        reason, message = before.reason or "", before.message or ""
+        reason = before.reason or pod.status.reason or ""
+        message = before.message or pod.status.message or ""
     generation = pod.metadata.generation
     status = structs.replace(
         before,
@@ -104,20 +107,20 @@ def pod_status(
         container_statuses=tuple(sorted(regular, key=lambda found: found.name)),
         init_container_statuses=init,
         ephemeral_container_statuses=ephemeral,
-        allocated_resources=pod.spec.resources.requests if pod.spec.resources is not None else {},
-        resources=_pod_level_resources(pod, before, facts),
+        allocated_resources=facts.sizes.total.requests,
+        resources=_resources_of_all(before, phase, facts),
         observed_generation=generation,
         conditions=_conditions(pod, by_name, observed, before, phase, facts, now),
     )
     return _with_addresses(pod, status, observed, facts)
 
 
-def _pod_level_resources(pod: Pod, before: PodStatus, facts: PodFacts) -> ResourceRequirements | None:
+def _resources_of_all(before: PodStatus, phase: str, facts: PodFacts) -> ResourceRequirements:
     """Return the resources of the pod as a whole: until a resize is applied, the earlier ones."""
     in_progress = any(condition.type == rules.POD_RESIZE_IN_PROGRESS for condition in facts.resize)
-    if in_progress and pod.spec.resources is not None and before.resources is not None:
+    if in_progress and before.resources is not None:
         return before.resources
-    return pod.spec.resources
+    return facts.sizes.in_force if phase == RUNNING else facts.sizes.total
 
 
 def _all_statuses(
@@ -161,12 +164,18 @@ def _conditions(
     owned = (*rules.KUBELET_OWNED, rules.DISRUPTION_TARGET)
     foreign = tuple(found for found in pod.status.conditions if found.type not in owned)
     disruption = find((*before.conditions, *pod.status.conditions), rules.DISRUPTION_TARGET)
+    if disruption is not None and facts.terminal:
+        # It is sent with the terminal phase, and is as old as that.
+        shown = find(pod.status.conditions, rules.DISRUPTION_TARGET)
+        moment = transition_time(shown, disruption.status, now)
+        disruption = structs.replace(disruption, last_transition_time=moment)
     all_ready = rules.containers_ready_condition(pod.spec, statuses, phase)
     sandbox_ready = bool(observed.ready_sandboxes) and facts.volumes_ready and not facts.terminal
     restarting = facts.containers.restarting_all
+    initialized = is_true(before.conditions, rules.INITIALIZED)
     made = [
         *([rules.ready_to_start_condition(sandbox_ready)] if facts.shows_ready_to_start else ()),
-        rules.initialized_condition(pod.spec, statuses, phase, before=restarting),
+        rules.initialized_condition(pod.spec, statuses, phase, before=initialized),
         rules.ready_condition(pod.spec, foreign, all_ready),
         all_ready,
         rules.scheduled_condition(),

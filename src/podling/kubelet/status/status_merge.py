@@ -38,11 +38,11 @@ def merge_status(pod: Pod, decided: PodStatus, *, may_run: bool) -> PodStatus:
     ``may_run``: containers may still be running.
     """
     api = pod.status
-    held_back = decided.phase in TERMINAL_PHASES and api.phase not in TERMINAL_PHASES and may_run
+    ends = decided.phase in TERMINAL_PHASES and api.phase not in TERMINAL_PHASES
     merged = decided
-    if held_back or api.phase in TERMINAL_PHASES:
+    if (ends and may_run) or api.phase in TERMINAL_PHASES:
         merged = structs.replace(merged, phase=api.phase, reason=api.reason, message=api.message)
-    conditions = _merge_conditions(api.conditions, decided.conditions, with_disruption=not held_back)
+    conditions = _merge_conditions(api.conditions, decided.conditions, with_disruption=ends and not may_run)
     conditions = _with_closed_gates(pod, conditions)
     if merged.phase in TERMINAL_PHASES:
         conditions = _not_ready(conditions, merged.phase or "")
@@ -114,11 +114,12 @@ def _merge_conditions(
     if find(own, rules.POD_READY_TO_START_CONTAINERS) is None:
         owned -= {rules.POD_READY_TO_START_CONTAINERS}  # the gate is off
     foreign = [found for found in api if found.type not in owned]
-    if disruption is not None and disruption.status == "True" and with_disruption:
+    if disruption is not None and with_disruption:
         held = find(foreign, rules.DISRUPTION_TARGET)
-        if held is None or held.status != "True":
-            foreign = [found for found in foreign if found.type != rules.DISRUPTION_TARGET]
-            own.insert(0, disruption)
+        if held is not None and held.status == disruption.status:
+            disruption = structs.replace(disruption, last_transition_time=held.last_transition_time)
+        foreign = [found for found in foreign if found is not held]
+        own.insert(0, disruption)
     return (*foreign, *own)
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from typing import Any
 
 import msgspec
@@ -20,12 +21,14 @@ from podling.kubelet.pods.resize import (
     plan_resize,
     resize_operations,
     resize_refusal,
+    retry_order,
 )
 from podling.kubelet.resources import container_resources
 from podling.kubelet.swap import NodeMemory
 from podling.machinery.quantity import parse
 from podling.runtime.base import Container, ContainerState
 from tests.support.kubelet_node import pod
+from tests.unit.kubelet.instances import NOON
 
 
 def sized(cpu: str = "1", memory: str = "1Gi", **container: Any) -> list[dict[str, Any]]:
@@ -239,3 +242,73 @@ def test_containers_are_updated_or_restarted_by_what_differs(
         for each in plan.updates
     ]
     assert [f"{resource} {memory or cpu}" for resource, memory, cpu in found] == updates
+
+
+def requests(cpu: str, memory: str) -> dict[str, Any]:
+    return {"requests": {"cpu": cpu, "memory": memory}}
+
+
+STEADY = requests("1", "1Gi")
+
+
+@pytest.mark.parametrize(
+    ("whole", "changed", "grows"),
+    [
+        (None, [requests("1500m", "1500Mi")], True),
+        (None, [requests("500m", "500Mi")], False),
+        (None, [requests("1500m", "500Mi")], True),
+        (None, [requests("500m", "1500Mi")], True),
+        (None, [requests("1500m", "1500Mi"), requests("500m", "500Mi")], False),
+        (None, [requests("500m", "500Mi"), requests("500m", "500Mi")], False),
+        (None, [{}], False),
+        (None, [STEADY, STEADY, STEADY], True),
+        (requests("3", "2500Mi"), [], True),
+        (requests("2500m", "2000Mi"), [], False),
+        (requests("3", "2000Mi"), [], True),
+        (requests("2500m", "2500Mi"), [requests("1500m", "1Gi")], False),
+        (requests("2500m", "2500Mi"), [requests("500m", "1Gi")], False),
+        (requests("2600m", "2500Mi"), [requests("1500m", "1Gi")], True),
+        (requests("2000m", "2500Mi"), [requests("500m", "1Gi")], False),
+    ],
+)
+def test_resize_grows_by_the_requests_of_the_whole_pod(
+    whole: dict[str, Any] | None, changed: list[dict[str, Any]], grows: bool
+) -> None:
+    """The cases of ``TestIsResizeIncreasingRequests``."""
+
+    def made(sizes: list[dict[str, Any]], whole: dict[str, Any] | None) -> Pod:
+        own: dict[str, Any] = {"resources": whole} if whole is not None else {}
+        containers = [{"name": f"c{n}", "image": "x", "resources": size} for n, size in enumerate(sizes)]
+        return pod(containers=containers, **own)
+
+    before = [STEADY, STEADY, {}, {}]
+    after = [*changed, *before[len(changed) :]]
+    allocation = desired_resources(made(before, whole and requests("2500m", "2500Mi")).spec)
+    assert retry_order(made(after, whole), allocation, "Burstable", None)[0] is grows
+
+
+def test_deferred_resizes_are_tried_in_upstreams_order() -> None:
+    """The pods of ``TestSortPendingResizes``, from the first to be tried to the last."""
+
+    def key(
+        size: dict[str, Any],
+        *,
+        qos: str = "Burstable",
+        since: datetime | None = None,
+        **more: Any,
+    ) -> tuple[Any, ...]:
+        containers = [{"name": "app", "image": "x"}]
+        before = pod(containers=[{**containers[0], "resources": STEADY}])
+        after = pod(containers=[{**containers[0], "resources": size}], **more)
+        return retry_order(after, desired_resources(before.spec), qos, since)
+
+    small, large = requests("500m", "500Mi"), requests("1500m", "1500Mi")
+    ordered = [
+        key(small),
+        key(large, priority=100),
+        key(large, qos="Guaranteed"),
+        key(large, since=NOON),
+        key(large, since=NOON + timedelta(milliseconds=5)),
+        key(large),
+    ]
+    assert all(first < second for first, second in pairwise(ordered))

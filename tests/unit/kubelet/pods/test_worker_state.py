@@ -49,9 +49,12 @@ def pod(deletion: int | None = None, spec: int | None = 30, **more: Any) -> Pod:
         (pod(deletion=20), Demand(gone=True), 1),
         (pod(), Demand(verdict=Verdict("Evicted", ""), grace_override=5), 5),
         (pod(deletion=3), Demand(verdict=Verdict("Evicted", ""), grace_override=5), 3),
+        (pod(deletion=5), Demand(verdict=Verdict("Evicted", ""), grace_override=2), 2),
+        (pod(deletion=5), Demand(verdict=Verdict("Evicted", ""), grace_override=0), 1),
     ],
 )
 def test_demand_terminates_the_pod(subject: Pod, demand: Demand, grace: int) -> None:
+    """Among the cases are those of ``Test_calculateEffectiveGracePeriod``."""
     assert advance(Syncing(), subject, demand, START) == Terminating(START, grace, demand.gone)
 
 

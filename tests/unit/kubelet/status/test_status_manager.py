@@ -9,9 +9,11 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from podling import clock
 from podling.api.core_v1 import Pod, PodIP, PodStatus
+from podling.client.base import Client
 from podling.client.local import LocalClient
 from podling.kubelet.status import status_manager
 from podling.kubelet.status.status_manager import StatusManager, retry_seconds
@@ -28,19 +30,25 @@ class Noting(LocalClient):
     def __init__(self, plane: ControlPlane) -> None:
         super().__init__(plane.backend)
         self.moments: list[float] = []
+        self.deleted: list[str] = []
         self._begin = clock.monotonic()
 
     async def update(self, obj: Any, *, subresource: str = "", dry_run: bool = False) -> Any:
         self.moments.append(round(clock.monotonic() - self._begin, 1))
         return await super().update(obj, subresource=subresource, dry_run=dry_run)
 
+    async def delete(self, kind: Any, name: str, namespace: str | None = None, **more: Any) -> None:
+        self.deleted.append(name)
+        await super().delete(kind, name, namespace, **more)
+
 
 @dataclass
 class Desk:
-    """A status manager, its pod, and the times of its writes."""
+    """A status manager, its pod, the times of its writes, and another client."""
 
     client: Noting
     held: Pod
+    other: Client
     manager: StatusManager = field(init=False)
 
     def __post_init__(self) -> None:
@@ -53,7 +61,7 @@ class Desk:
 
 @pytest.fixture
 async def desk(cluster: ControlPlane) -> AsyncIterator[Desk]:
-    desk = Desk(Noting(cluster), await cluster.client.create(pod()))
+    desk = Desk(Noting(cluster), await cluster.client.create(pod()), cluster.client)
     yield desk
     await desk.manager.close()
 
@@ -80,6 +88,111 @@ async def test_changed_pod_is_tried_again_at_once(desk: Desk) -> None:
     desk.manager.update_pod(await desk.client.patch(Pod, "web", labels, "default"))
     await clock.sleep(1)
     assert desk.client.moments == [0, 10, 30, 70, 150, 200]
+
+
+# The cases of ``status_manager_test.go``.
+
+
+def said(message: str) -> PodStatus:
+    return PodStatus(phase="Running", message=message)
+
+
+async def test_only_the_newest_of_several_decisions_is_written(desk: Desk) -> None:
+    """``TestStaleUpdates``, ``TestChangedStatus``, ``TestUnchangedStatus``."""
+    for message in ("initial", "first", "second"):
+        desk.manager.decide(desk.held, said(message))
+    await clock.sleep(5)
+    assert desk.client.moments == [0]
+    assert (await desk.stored()).status.message == "second"
+    desk.manager.decide(desk.held, said("second"))
+    await clock.sleep(5)
+    assert desk.client.moments == [0]
+    desk.manager.decide(desk.held, said("third"))
+    await clock.sleep(5)
+    assert desk.client.moments == [0, 10]
+
+
+async def test_changes_by_another_client_are_written_over(desk: Desk) -> None:
+    """``TestReconcilePodStatus``: only if the change is in what the kubelet owns."""
+    desk.manager.decide(desk.held, said("own"))
+    await clock.sleep(5)
+    desk.manager.update_pod(await desk.stored())
+    await clock.sleep(5)
+    assert desk.client.moments == [0]
+    others = await desk.other.update(
+        structs.replace(await desk.stored(), status=said("other")), subresource="status"
+    )
+    desk.manager.update_pod(others)
+    await clock.sleep(5)
+    assert desk.client.moments == [0, 10]
+    assert (await desk.stored()).status.message == "own"
+
+
+async def test_status_of_a_pod_that_is_gone_is_given_up(desk: Desk) -> None:
+    """``TestSyncPodIgnoresNotFound``."""
+    await desk.other.delete(Pod, "web", "default", grace_seconds=0)
+    desk.manager.decide(desk.held, said("too late"))
+    await clock.sleep(100)
+    assert desk.client.moments == [0]
+
+
+async def test_status_never_goes_to_another_pod_of_the_name(desk: Desk) -> None:
+    """``TestSyncPodChecksMismatchedUID``."""
+    await desk.other.delete(Pod, "web", "default", grace_seconds=0)
+    await desk.client.create(pod())
+    desk.manager.decide(desk.held, said("of the first"))
+    await clock.sleep(100)
+    assert desk.client.moments == [0]
+    assert (await desk.stored()).status.message == ""
+
+
+async def test_pod_is_deleted_once_it_has_finished(desk: Desk) -> None:
+    """``TestDeletePodBeforeFinished``, ``TestDeletePodFinished``."""
+    bound = await desk.client.create(pod("bound", nodeName="n"))
+    desk.manager.update_pod(bound)
+    await desk.other.delete(Pod, "bound", "default", grace_seconds=30)
+    leaving = await desk.client.get(Pod, "bound", "default")
+    desk.manager.update_pod(leaving)
+    desk.manager.decide(leaving, PodStatus(phase="Failed"), may_run=False)
+    await clock.sleep(5)
+    assert (desk.client.moments, desk.client.deleted) == ([0], [])
+    desk.manager.allow_removal(leaving.metadata.uid or "")
+    await clock.sleep(5)
+    assert (desk.client.moments, desk.client.deleted) == ([0], ["bound"])
+
+
+async def test_finished_pod_stays_until_its_phase_is_terminal_in_the_api(desk: Desk) -> None:
+    """``canBeDeleted``: the phase that counts is the one that the API has."""
+    bound = await desk.client.create(pod("bound", nodeName="n"))
+    await desk.other.delete(Pod, "bound", "default", grace_seconds=30)
+    leaving = await desk.client.get(Pod, "bound", "default")
+    desk.manager.update_pod(leaving)
+    desk.manager.allow_removal(bound.metadata.uid or "")
+    desk.manager.decide(leaving, said("still"))
+    await clock.sleep(5)
+    assert desk.client.deleted == []
+    desk.manager.decide(leaving, PodStatus(phase="Succeeded"), may_run=False)
+    await clock.sleep(5)
+    assert desk.client.deleted == ["bound"]
+
+
+async def test_status_of_a_static_pod_goes_to_its_mirror(desk: Desk) -> None:
+    """``TestStaticPod``, ``TestDoNotDeleteMirrorPods``: to the next mirror as well, and none is deleted."""
+    annotations = {"kubernetes.io/config.mirror": "hash"}
+    plain = pod("static", nodeName="n")
+    static = structs.replace(plain, metadata=structs.replace(plain.metadata, uid="static-uid"))
+    desk.manager.decide(static, PodStatus(phase="Failed", message="shown"), may_run=False)
+    desk.manager.allow_removal("static-uid")
+    await clock.sleep(5)
+    assert desk.client.moments == []
+    mirror = structs.replace(plain, metadata=structs.replace(plain.metadata, annotations=annotations))
+    for number in (1, 2):
+        made = await desk.client.create(mirror)
+        desk.manager.update_mirror("static-uid", made)
+        await clock.sleep(5)
+        stored = await desk.client.get(Pod, "static", "default")
+        assert (stored.status.message, len(desk.client.moments), desk.client.deleted) == ("shown", number, [])
+        await desk.other.delete(Pod, "static", "default", grace_seconds=0)
 
 
 @given(failures=st.integers(1, 10**6), refused=st.booleans())

@@ -95,7 +95,86 @@ def test_disruption_is_sent_with_the_terminal_phase() -> None:
     ]
 
 
-def test_first_disruption_is_kept() -> None:
+READY_PLAN = (condition("Ready", "True"), condition("PodScheduled", "True"))
+BY_API = condition("DisruptionTarget", "True", reason="EvictionByEvictionAPI")
+BY_KUBELET = condition("DisruptionTarget", "True", reason="TerminationByKubelet")
+FEATURE = condition("example.com/feature", "True")
+OVER = {"Ready=False PodFailed", "PodScheduled=True"}
+RUNS = {"Ready=True", "PodScheduled=True"}
+
+
+@pytest.mark.parametrize(
+    ("may_run", "held", "phase", "decided", "shown"),
+    [
+        (False, [], "Running", READY_PLAN, RUNS),
+        (
+            False,
+            [],
+            "Failed",
+            [BY_KUBELET, *READY_PLAN],
+            OVER | {"DisruptionTarget=True TerminationByKubelet"},
+        ),
+        (True, [], "Failed", [BY_KUBELET, *READY_PLAN], RUNS),
+        (False, [BY_KUBELET], "Running", READY_PLAN, RUNS | {"DisruptionTarget=True TerminationByKubelet"}),
+        (
+            False,
+            [BY_API],
+            "Failed",
+            [BY_KUBELET, *READY_PLAN],
+            OVER | {"DisruptionTarget=True TerminationByKubelet"},
+        ),
+        (
+            False,
+            [BY_API],
+            "Running",
+            [BY_KUBELET, *READY_PLAN],
+            RUNS | {"DisruptionTarget=True EvictionByEvictionAPI"},
+        ),
+        (
+            True,
+            [BY_API],
+            "Failed",
+            [BY_KUBELET, *READY_PLAN],
+            RUNS | {"DisruptionTarget=True EvictionByEvictionAPI"},
+        ),
+        (False, [], "Running", [condition("Ready", "False")], {"Ready=False"}),
+        (False, [FEATURE], "Running", READY_PLAN, RUNS | {"example.com/feature=True"}),
+        (
+            False,
+            [FEATURE],
+            "Running",
+            [condition("Ready", "False")],
+            {"Ready=False", "example.com/feature=True"},
+        ),
+        (
+            False,
+            [FEATURE],
+            "Running",
+            [condition("example.com/feature", "False"), *READY_PLAN],
+            RUNS | {"example.com/feature=True"},
+        ),
+    ],
+)
+def test_conditions_are_merged_as_upstream(
+    may_run: bool, held: list[dict[str, Any]], phase: str, decided: list[dict[str, Any]], shown: set[str]
+) -> None:
+    """The cases of ``TestMergePodStatus``."""
+    before = pod({"phase": "Running", "conditions": [*READY_PLAN, *held]})
+    found = merge_status(before, status(phase=phase, conditions=decided), may_run=may_run)
+    assert set(conditions(found)) == shown
+    assert found.phase == ("Running" if may_run else phase)
+
+
+def test_disruption_is_as_old_as_the_one_that_it_replaces() -> None:
+    held = {**BY_API, "lastTransitionTime": "2026-01-01T00:00:00Z"}
+    mark = {**BY_KUBELET, "lastTransitionTime": "2026-02-02T00:00:00Z"}
+    before = pod({"phase": "Running", "conditions": [held]})
+    (found,) = merge_status(before, status(phase="Failed", conditions=[mark]), may_run=False).conditions
+    assert found.reason == "TerminationByKubelet"
+    assert found.last_transition_time == datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def test_start_time_and_class_of_the_api_are_kept() -> None:
     held = pod({"startTime": "2026-01-01T00:00:00Z", "observedGeneration": 7, "qosClass": "Burstable"})
     decided = status(startTime="2026-02-02T00:00:00Z", observedGeneration=3, qosClass="BestEffort")
     sent = merge_status(held, decided, may_run=True)
@@ -139,6 +218,7 @@ def test_an_ended_pod_has_no_container_that_looks_alive() -> None:
 
 
 WAITS: dict[str, Any] = {"state": {"waiting": {}}}
+NO_STATE: dict[str, Any] = {"state": {}}
 UNKNOWN = 137
 
 
@@ -165,12 +245,14 @@ def ended_before(code: int) -> dict[str, Any]:
         ([WAITS], {"state": RUNNING}, [UNKNOWN, UNKNOWN]),
         ([WAITS], ended(0), [UNKNOWN, 0]),
         ([WAITS], ended_before(0), [UNKNOWN, UNKNOWN]),
+        ([NO_STATE, ended(0), ended(3)], NO_STATE, [UNKNOWN, 0, 3, UNKNOWN]),
+        ([NO_STATE, ended(0), WAITS], NO_STATE, [UNKNOWN, 0, None, UNKNOWN]),
     ],
 )
 def test_containers_without_a_known_end_by_what_has_started(
     init: list[dict[str, Any]], regular: dict[str, Any], codes: list[int | None]
 ) -> None:
-    """The cases of ``TestTerminatePod_DefaultUnknownStatus``."""
+    """The cases of ``TestTerminatePod``, ``TestTerminatePodWaiting``, ``..._DefaultUnknownStatus``."""
     names = [f"init-{number}" for number in range(len(init))]
     subject = pod({}, initContainers=[{"name": name} for name in names], restartPolicy="Never")
     decided = status(
