@@ -13,13 +13,14 @@ Three parts that every controller of owned objects needs:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any, Generic, Protocol, TypeVar
 
 from msgspec import to_builtins
 
 from podling.api.meta_v1 import LabelSelector as Selection
-from podling.client.base import ApiObject, Client, Key, key_of
+from podling.client.base import ApiObject, Client, Key, Unreachable, key_of
 from podling.client.informer import Informer, revision_number
 from podling.client.workqueue import WorkQueue
 from podling.controllers.owner_references import (
@@ -65,6 +66,15 @@ def child_selector(owner: SelectingOwner) -> LabelSelector | None:
     """Return the labels that an owner's children carry; None where that cannot be read, or would be all."""
     selector = readable_selector(owner.spec.selector)
     return None if selector is None or selector.empty else selector
+
+
+@contextmanager
+def _collected(failures: list[Exception]) -> Iterator[None]:
+    """Add a failure of requests to ``failures``."""
+    try:
+        yield
+    except (ApiError, Unreachable) as error:
+        failures.append(error)
 
 
 class Children(Generic[O, C]):
@@ -151,19 +161,30 @@ class Children(Generic[O, C]):
     async def claim(self, owner: O) -> list[C]:
         """Return the owner's children, after adopting those that match and releasing those that do not.
 
+        A child that cannot be adopted or released does not keep the others from it.
+
         Raises:
-            ApiError: a conflict, if there are children to adopt but the owner is being deleted, or was
-                replaced, and the informer does not show it yet: orphans that it leaves behind are not
-                missing children.
+            ApiError, Unreachable: the first failure; a conflict, if there are children to adopt but the
+                owner is being deleted, or was replaced, and the informer does not show it yet: orphans
+                that it leaves behind are not missing children.
         """
         selector, mine = self._selector(owner), []
+        failures: list[Exception] = []
         for child in self.owned(owner):
             if selector is not None and self._fits(owner, selector, child):
                 mine.append(child)
             elif owner.metadata.deletion_timestamp is None:
-                await self._release(owner, child)
-        if not self._adopts or owner.metadata.deletion_timestamp is not None or selector is None:
-            return mine
+                with _collected(failures):
+                    await self._release(owner, child)
+        if self._adopts and owner.metadata.deletion_timestamp is None and selector is not None:
+            with _collected(failures):
+                mine += await self._adopt_orphans(owner, selector, failures)
+        if failures:
+            raise failures[0]
+        return mine
+
+    async def _adopt_orphans(self, owner: O, selector: LabelSelector, failures: list[Exception]) -> list[C]:
+        adopted: list[C] = []
         checked = False
         for child in self._children.by_index(BY_CONTROLLER, f"/{owner.metadata.namespace or ''}"):
             if child.metadata.deletion_timestamp or not self._fits(owner, selector, child):
@@ -171,9 +192,10 @@ class Children(Generic[O, C]):
             if not checked:
                 await self._check_owner(owner)
                 checked = True
-            if (adopted := await self._adopt(owner, child)) is not None:
-                mine.append(adopted)
-        return mine
+            with _collected(failures):
+                if (mine := await self._adopt(owner, child)) is not None:
+                    adopted.append(mine)
+        return adopted
 
     def _fits(self, owner: O, selector: LabelSelector, child: C) -> bool:
         accepted = self._accepts is None or self._accepts(owner, child)
