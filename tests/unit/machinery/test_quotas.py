@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from podling.api.core_v1 import PersistentVolumeClaim, Pod, ResourceQuotaSpec, Secret, Service
+from podling.api.resource_v1 import ResourceClaim
 from podling.machinery.encoding import codec
 from podling.machinery.quantity import parse
 from podling.machinery.quotas import exceeded, in_scope, total, unspecified, usage
@@ -54,6 +55,10 @@ def used(obj: Any, plural: str, group: str = "", now: datetime = NOW) -> dict[st
         (
             {"containers": [container(**{"example.com/gpu": "3"}, limits={"example.com/gpu": "3"})]},
             {"requests.example.com/gpu": "3"},
+        ),
+        (
+            {"containers": [container(**{"deviceclass.resource.kubernetes.io/dongle": "3"})]},
+            {"requests.deviceclass.resource.kubernetes.io/dongle": "3"},
         ),
         (
             {"containers": [container(cpu="1")], "overhead": {"cpu": "1"}},
@@ -235,6 +240,47 @@ def test_claim_counts_also_under_its_storage_class() -> None:
         for name in ("persistentvolumeclaims", "requests.storage")
     }
     assert used(claim({**STORAGE, "storageClassName": "gold"}), "persistentvolumeclaims") == {**plain, **own}
+
+
+def exactly(count: int = 1, mode: str = "ExactCount", **more: Any) -> dict[str, Any]:
+    return {"exactly": {"deviceClassName": "gpu", "allocationMode": mode, "count": count, **more}}
+
+
+def one_of(*each: tuple[str, int]) -> dict[str, Any]:
+    """Return a request for the first of several classes that is available; a count of 0 is for all."""
+    alternatives = [
+        {"deviceClassName": name, "allocationMode": "ExactCount" if count else "All", "count": count}
+        for name, count in each
+    ]
+    return {"firstAvailable": alternatives}
+
+
+@pytest.mark.parametrize(
+    ("requests", "devices"),
+    [
+        ([exactly()], {"gpu": "1"}),
+        ([exactly()] * 5, {"gpu": "5"}),
+        ([exactly(5)], {"gpu": "5"}),
+        ([exactly(0, "All")], {"gpu": "32"}),
+        ([exactly(1, "future-mode")], {"gpu": "0"}),
+        ([exactly(adminAccess=True)], {"gpu": "1"}),
+        ([one_of(("gpu", 1))], {"gpu": "1"}),
+        ([one_of(("gpu", 2), ("gpu", 1))], {"gpu": "2"}),
+        ([one_of(("gpu", 1), ("gpu", 0))], {"gpu": "32"}),
+        ([one_of(("gpu", 1), ("tpu", 0))], {"gpu": "1", "tpu": "32"}),
+        ([one_of(("gpu", 1), ("tpu", 3)), exactly(2)], {"gpu": "3", "tpu": "3"}),
+        ([], {}),
+    ],
+)
+def test_resource_claim_counts_devices_by_their_class(
+    requests: list[dict[str, Any]], devices: dict[str, str]
+) -> None:
+    """Cases of TestResourceClaimEvaluatorUsage in resource_claims_test.go."""
+    obj = codec.from_plain({"spec": {"devices": {"requests": requests}}}, ResourceClaim)
+    assert used(obj, "resourceclaims", "resource.k8s.io") == {
+        "count/resourceclaims.resource.k8s.io": "1",
+        **{f"{name}.deviceclass.resource.k8s.io/devices": count for name, count in devices.items()},
+    }
 
 
 def test_claim_counts_whole_bytes() -> None:
