@@ -204,6 +204,7 @@ def test_deleted_pod_stops_counting_after_its_grace_period(after: int, counts: b
             {"type": "LoadBalancer", "ports": [{"port": 1}]},
             {"services.nodeports": "1", "services.loadbalancers": "1"},
         ),
+        ({"type": "LoadBalancer"}, {"services.nodeports": "0", "services.loadbalancers": "1"}),
         (
             {"type": "LoadBalancer", "allocateLoadBalancerNodePorts": False, "ports": [{"port": 1}]},
             {"services.nodeports": "0", "services.loadbalancers": "1"},
@@ -320,6 +321,7 @@ def of_class(operator: str, *values: str) -> ResourceQuotaSpec:
     return scoped(scopeName="PriorityClass", operator=operator, values=list(values))
 
 
+HIGH = {"scopeName": "PriorityClass", "operator": "In", "values": ["high"]}
 BEST_EFFORT = pod(containers=[{"name": "a"}])
 BURSTABLE = pod(containers=[container(cpu="1")], activeDeadlineSeconds=5, priorityClassName="high")
 TERM = {"topologyKey": "zone", "labelSelector": {}}
@@ -359,6 +361,9 @@ MODIFIED = claim(
         (of_class("In", "low"), BURSTABLE, False),
         (of_class("NotIn", "low"), BURSTABLE, True),
         (of_class("DoesNotExist"), BEST_EFFORT, True),
+        (scoped("PriorityClass", **HIGH), BURSTABLE, True),
+        (scoped("PriorityClass", **HIGH), BEST_EFFORT, False),
+        (scoped("PriorityClass", "BestEffort", **HIGH), BURSTABLE, False),
         (scoped("CrossNamespacePodAffinity"), BEST_EFFORT, False),
         (scoped("CrossNamespacePodAffinity"), anti_affine(TERM), False),
         (scoped("CrossNamespacePodAffinity"), anti_affine({**TERM, "namespaces": ["b"]}), True),

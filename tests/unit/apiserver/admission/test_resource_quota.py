@@ -114,6 +114,14 @@ async def test_limited_resources_must_be_specified(cluster: ControlPlane) -> Non
     )
 
 
+async def test_missing_resources_are_reported_before_limits_of_other_quotas(cluster: ControlPlane) -> None:
+    await limit(cluster, "pods: 0")
+    text = "metadata: {name: strict, namespace: default}\nspec: {hard: {limits.cpu: 1}}"
+    await cluster.client.create(obj(ResourceQuota, text))
+    with pytest.raises(ApiError, match="failed quota: strict: must specify limits.cpu for: main"):
+        await pod(cluster, "one")
+
+
 async def test_scopes_choose_the_pods(cluster: ControlPlane) -> None:
     await limit(cluster, "pods: 0", ", scopes: [BestEffort]")
     await pod(cluster, "one", "{requests: {cpu: 1}}")
