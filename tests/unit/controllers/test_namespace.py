@@ -20,6 +20,7 @@ from podling.api.core_v1 import (
     Service,
 )
 from podling.api.meta_v1 import ObjectMeta
+from podling.client.local import LocalClient
 from podling.controllers.namespace import (
     NamespaceController,
     Remains,
@@ -27,8 +28,9 @@ from podling.controllers.namespace import (
     termination_estimate,
 )
 from podling.machinery.conditions import find
-from podling.machinery.errors import ApiError
+from podling.machinery.errors import ApiError, no_such_resource
 from podling.machinery.scheme import resource_of
+from podling.sim.connection import Connection, RequestFault
 from podling.sim.loop import EPOCH
 from podling.testing import ControlPlane
 from tests.support.control_loops import pod, running
@@ -110,6 +112,20 @@ async def test_another_finalizer_of_its_spec_keeps_it(cluster: ControlPlane) -> 
         left = await cluster.client.get(Namespace, "team")
         assert (left.spec.finalizers, left.status.phase) == (("example.com/other",), "Terminating")
         await cluster.client.update(structs.replace(left, spec=NamespaceSpec()), subresource="finalize")
+        assert not await exists(cluster)
+
+
+async def test_resource_that_is_not_served_any_more_does_not_keep_it(cluster: ControlPlane) -> None:
+    """Case of TestDeleteEncounters404: its definition was deleted after it had been looked up."""
+    await make_namespace(cluster)
+    await cluster.client.create(ConfigMap(metadata=ObjectMeta(name="a", namespace="team")))
+    connection = Connection(lambda: cluster.backend, "controller")
+    gone = RequestFault(verb="list", resource="jobs", error=no_such_resource)
+    connection.faults.append(gone)
+    async with running(LocalClient(connection), NamespaceController):
+        await cluster.client.delete(Namespace, "team")
+        await cluster.advance(seconds=1)
+        assert gone.met == 1
         assert not await exists(cluster)
 
 
