@@ -13,14 +13,13 @@ Three parts that every controller of owned objects needs:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from typing import Any, Generic, Protocol, TypeVar
 
 from msgspec import to_builtins
 
 from podling.api.meta_v1 import LabelSelector as Selection
-from podling.client.base import ApiObject, Client, Key, Unreachable, key_of
+from podling.client.base import ApiObject, Client, Key, key_of
 from podling.client.informer import Informer, revision_number
 from podling.client.workqueue import WorkQueue
 from podling.controllers.owner_references import (
@@ -29,6 +28,7 @@ from podling.controllers.owner_references import (
     is_kind_of,
     without_owners,
 )
+from podling.controllers.refusals import collected
 from podling.machinery.errors import ApiError, conflict, is_not_found
 from podling.machinery.scheme import resource_of
 from podling.machinery.selectors import LabelSelector, readable_selector
@@ -66,15 +66,6 @@ def child_selector(owner: SelectingOwner) -> LabelSelector | None:
     """Return the labels that an owner's children carry; None where that cannot be read, or would be all."""
     selector = readable_selector(owner.spec.selector)
     return None if selector is None or selector.empty else selector
-
-
-@contextmanager
-def _collected(failures: list[Exception]) -> Iterator[None]:
-    """Add a failure of requests to ``failures``."""
-    try:
-        yield
-    except (ApiError, Unreachable) as error:
-        failures.append(error)
 
 
 class Children(Generic[O, C]):
@@ -174,10 +165,10 @@ class Children(Generic[O, C]):
             if selector is not None and self._fits(owner, selector, child):
                 mine.append(child)
             elif owner.metadata.deletion_timestamp is None:
-                with _collected(failures):
+                with collected(failures):
                     await self._release(owner, child)
         if self._adopts and owner.metadata.deletion_timestamp is None and selector is not None:
-            with _collected(failures):
+            with collected(failures):
                 mine += await self._adopt_orphans(owner, selector, failures)
         if failures:
             raise failures[0]
@@ -192,7 +183,7 @@ class Children(Generic[O, C]):
             if not checked:
                 await self._check_owner(owner)
                 checked = True
-            with _collected(failures):
+            with collected(failures):
                 if (mine := await self._adopt(owner, child)) is not None:
                     adopted.append(mine)
         return adopted

@@ -212,7 +212,9 @@ async def test_devices_of_claims_count_by_their_class(cluster: ControlPlane) -> 
     with pytest.raises(ApiError) as caught:
         await cluster.client.create(obj(ResourceClaim, text.replace("name: c", "name: d")))
     name = "gpu.deviceclass.resource.k8s.io/devices"
-    assert f"exceeded quota: team, requested: {name}=2, used: {name}=2, limited: {name}=3" in str(caught.value)
+    assert f"exceeded quota: team, requested: {name}=2, used: {name}=2, limited: {name}=3" in str(
+        caught.value
+    )
     await cluster.client.delete(ResourceClaim, "c", "default")
     assert await used(cluster) == {"gpu.deviceclass.resource.k8s.io/devices": "0"}
 

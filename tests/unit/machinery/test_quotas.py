@@ -57,7 +57,7 @@ def used(obj: Any, plural: str, group: str = "", now: datetime = NOW) -> dict[st
             {"requests.example.com/gpu": "3"},
         ),
         (
-            {"containers": [container(**{"deviceclass.resource.kubernetes.io/dongle": "3"})]},
+            {"containers": [container(limits=None, **{"deviceclass.resource.kubernetes.io/dongle": "3"})]},
             {"requests.deviceclass.resource.kubernetes.io/dongle": "3"},
         ),
         (
