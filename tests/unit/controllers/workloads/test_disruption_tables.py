@@ -145,7 +145,7 @@ async def test_shares_follow_the_owners_replicas(
     then: int,
     following_numbers: Numbers,
 ) -> None:
-    """Cases of TestIntegerMaxUnavailableWithScaling, TestPercentageMaxUnavailableWithScaling, TestReplicaSet."""
+    """Cases of TestIntegerMaxUnavailableWithScaling, its like for percentages, and TestReplicaSet."""
     owner = await cluster.client.create(replica_set(replicas))
     async with scene(cluster, **spec) as web:
         await web.add("p", owner)
