@@ -161,6 +161,44 @@ def test_conditions_of_a_pass_that_left_nothing() -> None:
     assert conditions_after(conditions, Remains(), EPOCH) is conditions
 
 
+DISCOVERY, PARSING = "NamespaceDeletionDiscoveryFailure", "NamespaceDeletionGroupVersionParsingFailure"
+LATER = ["NamespaceDeletionContentFailure", "NamespaceContentRemaining", "NamespaceFinalizersRemaining"]
+
+
+@pytest.mark.parametrize(
+    ("before", "types"),
+    [
+        ({"unknown": "True"}, ["unknown", DISCOVERY, PARSING, *LATER]),
+        ({DISCOVERY: "True"}, [DISCOVERY, PARSING, *LATER]),
+        ({PARSING: "True", DISCOVERY: "True"}, [PARSING, DISCOVERY, *LATER]),
+        ({PARSING: "False", DISCOVERY: "True"}, [PARSING, DISCOVERY, *LATER]),
+    ],
+)
+def test_conditions_keep_their_places_and_those_of_others_their_status(
+    before: dict[str, str], types: list[str]
+) -> None:
+    """Cases of TestUpdateConditions in status_condition_utils_test.go."""
+    present = tuple(NamespaceCondition(type=type_, status=status) for type_, status in before.items())
+    conditions = conditions_after(present, Remains(), EPOCH)
+    assert [each.type for each in conditions] == types
+    assert {each.type for each in conditions if each.status != "False"} == {"unknown"} & set(types)
+
+
+def test_conditions_count_what_remains_in_the_order_of_names() -> None:
+    """Case of TestProcessContentTotals."""
+    numbers = {"deployments.apps.k8s.io": 5, "daemonsets.apps.k8s.io": 5}
+    remains = Remains(numbers=numbers, finalizers={"service-catalog": 6, "kubedb": 5})
+    messages = {each.type: each.message for each in conditions_after((), remains, EPOCH)}
+    assert messages["NamespaceContentRemaining"] == (
+        "Some resources are remaining: daemonsets.apps.k8s.io has 5 resource instances, "
+        "deployments.apps.k8s.io has 5 resource instances"
+    )
+    assert messages["NamespaceFinalizersRemaining"] == (
+        "Some content in the namespace has finalizers remaining: kubedb in 5 resource instances, "
+        "service-catalog in 6 resource instances"
+    )
+
+
 def test_conditions_name_what_could_not_be_deleted() -> None:
     failed = find(
         conditions_after((), Remains(errors=["no", "never"]), EPOCH), "NamespaceDeletionContentFailure"

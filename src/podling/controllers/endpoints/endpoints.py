@@ -41,7 +41,7 @@ class EndpointsController(ServicePodsController):
         self._endpoints = context.informers.informer(Endpoints)
         self._triggers = TriggerTimes()
         self._left: set[Key] = set()
-        """Services that were deleted: their Endpoints go with them, whoever wrote these."""
+        """Services that were deleted: their Endpoints go with them, also those of other writers."""
         self._services.add_handler(self.enqueue, self.enqueue_new, self._leave)
         self._endpoints.add_handler(self._left_over, self.enqueue_new, self.enqueue)
 

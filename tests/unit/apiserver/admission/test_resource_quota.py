@@ -119,7 +119,7 @@ async def test_missing_resources_are_reported_before_limits_of_other_quotas(clus
     await limit(cluster, "pods: 0")
     text = "metadata: {name: strict, namespace: default}\nspec: {hard: {limits.cpu: 1}}"
     await cluster.client.create(obj(ResourceQuota, text))
-    with pytest.raises(ApiError, match="failed quota: strict: must specify limits.cpu for: main"):
+    with pytest.raises(ApiError, match=r"failed quota: strict: must specify limits.cpu for: main"):
         await pod(cluster, "one")
 
 
@@ -257,7 +257,7 @@ async def test_claim_that_grows_counts_what_it_adds(cluster: ControlPlane) -> No
         await cluster.client.patch(PersistentVolumeClaim, "data", {"spec": spec}, "default")
 
     with pytest.raises(
-        ApiError, match="requested: requests.storage=10Gi, used: requests.storage=5Gi, limited"
+        ApiError, match=r"requested: requests.storage=10Gi, used: requests.storage=5Gi, limited"
     ):
         await grow("15Gi")
     await grow("10Gi")

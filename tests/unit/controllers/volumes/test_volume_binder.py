@@ -197,7 +197,7 @@ async def test_bound_claim_is_lost_if_its_volume_names_another(
     assert f"Warning ClaimMisbound data: {told_of}" in await told(cluster.client)
 
 
-async def test_loss_is_told_once_though_the_status_is_written_late(cluster: ControlPlane) -> None:
+async def test_loss_has_one_event_when_writes_of_the_status_fail(cluster: ControlPlane) -> None:
     """The event follows the write, as in ``updateClaimStatusWithEvent``."""
     connection = Connection(lambda: cluster.backend, "controller")
     async with running(LocalClient(connection), VolumeBinderController):

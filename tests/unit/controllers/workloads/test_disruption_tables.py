@@ -30,7 +30,7 @@ Numbers = tuple[int, int, int, int]
 
 
 class Scene:
-    """A budget called ``web``, and the controller that looks at it when told so."""
+    """A budget called ``web``, and the controller, which looks at it on request."""
 
     def __init__(self, cluster: ControlPlane, controller: DisruptionController) -> None:
         self._cluster, self._controller = cluster, controller
