@@ -28,6 +28,7 @@ from podling.controllers.owner_references import (
     is_kind_of,
     without_owners,
 )
+from podling.controllers.refusals import collected
 from podling.machinery.errors import ApiError, conflict, is_not_found
 from podling.machinery.scheme import resource_of
 from podling.machinery.selectors import LabelSelector, readable_selector
@@ -151,19 +152,30 @@ class Children(Generic[O, C]):
     async def claim(self, owner: O) -> list[C]:
         """Return the owner's children, after adopting those that match and releasing those that do not.
 
+        A child that cannot be adopted or released does not keep the others from it.
+
         Raises:
-            ApiError: a conflict, if there are children to adopt but the owner is being deleted, or was
-                replaced, and the informer does not show it yet: orphans that it leaves behind are not
-                missing children.
+            ApiError, Unreachable: the first failure; a conflict, if there are children to adopt but the
+                owner is being deleted, or was replaced, and the informer does not show it yet: orphans
+                that it leaves behind are not missing children.
         """
         selector, mine = self._selector(owner), []
+        failures: list[Exception] = []
         for child in self.owned(owner):
             if selector is not None and self._fits(owner, selector, child):
                 mine.append(child)
             elif owner.metadata.deletion_timestamp is None:
-                await self._release(owner, child)
-        if not self._adopts or owner.metadata.deletion_timestamp is not None or selector is None:
-            return mine
+                with collected(failures):
+                    await self._release(owner, child)
+        if self._adopts and owner.metadata.deletion_timestamp is None and selector is not None:
+            with collected(failures):
+                mine += await self._adopt_orphans(owner, selector, failures)
+        if failures:
+            raise failures[0]
+        return mine
+
+    async def _adopt_orphans(self, owner: O, selector: LabelSelector, failures: list[Exception]) -> list[C]:
+        adopted: list[C] = []
         checked = False
         for child in self._children.by_index(BY_CONTROLLER, f"/{owner.metadata.namespace or ''}"):
             if child.metadata.deletion_timestamp or not self._fits(owner, selector, child):
@@ -171,9 +183,10 @@ class Children(Generic[O, C]):
             if not checked:
                 await self._check_owner(owner)
                 checked = True
-            if (adopted := await self._adopt(owner, child)) is not None:
-                mine.append(adopted)
-        return mine
+            with collected(failures):
+                if (mine := await self._adopt(owner, child)) is not None:
+                    adopted.append(mine)
+        return adopted
 
     def _fits(self, owner: O, selector: LabelSelector, child: C) -> bool:
         accepted = self._accepts is None or self._accepts(owner, child)

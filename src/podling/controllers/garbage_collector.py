@@ -32,6 +32,7 @@ from podling.controllers.base import Controller, ControllerContext
 from podling.controllers.custom_kinds import CustomKinds
 from podling.controllers.owner_graph import FOREGROUND, ORPHAN, Item, OwnerGraph, matches
 from podling.controllers.owner_references import owner_key, served_resource, without_owners
+from podling.controllers.refusals import collected
 from podling.machinery.errors import ApiError, is_not_found, unless_gone
 from podling.machinery.scheme import RESOURCES, Resource
 
@@ -162,10 +163,14 @@ class GarbageCollectorController(Controller):
         return AwaitChange()
 
     async def _orphan_dependents(self, item: Item) -> None:
+        failures: list[Exception] = []
         for dependent in self._graph.dependents(item.uid):
-            live = await self._live(dependent)
-            if live is not None:
-                await self._drop_references(dependent, live, (item.uid,))
+            with collected(failures):
+                live = await self._live(dependent)
+                if live is not None:
+                    await self._drop_references(dependent, live, (item.uid,))
+        if failures:
+            raise failures[0]
         await self._remove_finalizer(item, ORPHAN)
 
     async def _wait_for_dependents(self, item: Item) -> None:

@@ -51,6 +51,11 @@ class Remains:
     undiscovered: tuple[str, ...] = ()
     """Groups and versions whose servers do not say what the namespace holds of them."""
 
+    def fail(self, error: ApiError) -> None:
+        """Note a failure; a resource that is not served, as after the end of its definition, is none."""
+        if not is_not_found(error):
+            self.errors.append(str(error))
+
     def count(
         self, namespace: str, resource: Resource, left: Sequence[Any], estimate_seconds: int = 0
     ) -> None:
@@ -260,7 +265,7 @@ class NamespaceController(Controller):
                 left = await self._delete_kind(namespace, resource)
                 remains.count(namespace, resource, left, estimate_seconds)
             except ApiError as error:
-                remains.errors.append(str(error))
+                remains.fail(error)
 
     async def _delete_elsewhere(self, namespace: str, remains: Remains) -> None:
         """Request the deletion of the objects of aggregated API servers."""
@@ -274,7 +279,7 @@ class NamespaceController(Controller):
                     found = await self._others.list(resource, namespace)
                 remains.count(namespace, resource, found)
             except ApiError as error:
-                remains.errors.append(str(error))
+                remains.fail(error)
 
     async def _delete_found(self, resource: Resource, namespace: str, found: Sequence[ApiObject]) -> None:
         if "deletecollection" in resource.verbs:

@@ -18,6 +18,7 @@ from msgspec import structs
 from podling import clock
 from podling.api.apiextensions_v1 import CustomResourceDefinition
 from podling.api.core_v1 import PersistentVolumeClaim, Pod, ResourceQuota, ResourceQuotaStatus, Service
+from podling.api.resource_v1 import ResourceClaim
 from podling.client.base import ApiObject, Key
 from podling.client.informer import Informer
 from podling.client.runner import AwaitChange, RequeueAfter
@@ -47,6 +48,8 @@ def counted_resource(name: str) -> Resource | None:
         return resource_of(Service)
     elif name.rpartition(STORAGE_CLASS)[2] in ("persistentvolumeclaims", "requests.storage"):
         return resource_of(PersistentVolumeClaim)
+    elif name.endswith(quotas.DEVICES):
+        return resource_of(ResourceClaim)
     else:
         return resource_of(Pod) if is_of_pods(name) else None
     return next((each for each in RESOURCES if (each.plural, each.group) == (plural, group)), None)
@@ -55,6 +58,8 @@ def counted_resource(name: str) -> Resource | None:
 def is_of_pods(name: str) -> bool:
     """Return whether pods count against the limit: a native resource, huge pages or an extended resource."""
     if name in POD_LIMITS or name.startswith(("hugepages-", "requests.hugepages-")):
+        return True
+    if name.startswith("requests.deviceclass.resource.kubernetes.io/"):
         return True
     return name.startswith("requests.") and "/" in name and "kubernetes.io/" not in name
 

@@ -21,6 +21,7 @@ from podling.api.core_v1 import (
     ScopedResourceSelectorRequirement,
     Service,
 )
+from podling.api.resource_v1 import ResourceClaim
 from podling.machinery.moments import shifted
 from podling.machinery.pods import (
     BEST_EFFORT,
@@ -44,6 +45,12 @@ REQUIRED_OF_PODS = frozenset({
 COUNTED_BY_NAME = ("configmaps", "secrets", "replicationcontrollers", "resourcequotas")
 """Core kinds that quotas also count by their bare plural."""
 
+DEVICES = ".deviceclass.resource.k8s.io/devices"
+"""End of the names under which the devices of one class count."""
+
+DEVICES_MAX = 32
+"""Most devices that one claim can have: a request for all devices counts as this many."""
+
 ONE = of(1)
 
 
@@ -53,7 +60,7 @@ def usage(obj: Any, plural: str, group: str, now: datetime) -> Resources:
         return {}
     found: Resources = {f"count/{plural}.{group}" if group else f"count/{plural}": ONE}
     if group:
-        return found
+        return found | _device_usage(obj) if isinstance(obj, ResourceClaim) else found
     if plural in COUNTED_BY_NAME:
         found[plural] = ONE
     elif isinstance(obj, Pod):
@@ -110,6 +117,20 @@ def _claim_usage(claim: PersistentVolumeClaim) -> Resources:
     if class_of(claim):
         own = f"{class_of(claim)}.storageclass.storage.k8s.io"
         found |= {f"{own}/{name}": amount for name, amount in found.items()}
+    return found
+
+
+def _device_usage(claim: ResourceClaim) -> Resources:
+    """Return the devices by their class; of alternatives the most that may be allocated of each class."""
+    found: Resources = {}
+    for request in claim.spec.devices.requests:
+        most: dict[str, int] = {}
+        exactly = (request.exactly,) if request.exactly is not None else ()
+        for each in request.first_available or exactly:
+            count = {"ExactCount": each.count, "All": DEVICES_MAX}.get(each.allocation_mode, 0)
+            most[each.device_class_name] = max(count, most.get(each.device_class_name, 0))
+        for name, count in most.items():
+            found[name + DEVICES] = found.get(name + DEVICES, ZERO) + of(count)
     return found
 
 

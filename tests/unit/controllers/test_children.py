@@ -134,6 +134,33 @@ async def test_owner_that_is_being_deleted_on_the_server_stops_before_it_adopts(
     assert (await cluster.client.get(Pod, "db-0", "default")).metadata.owner_references == ()
 
 
+async def test_adoption_and_release_that_fail_do_not_stop_the_others(
+    cluster: ControlPlane, family: Family
+) -> None:
+    """The informer does not show yet that ``db-0`` and ``db-2`` changed (``ClaimPods``)."""
+    owner = await cluster.client.create(stateful_set())
+    for number in range(2):
+        await add_pod(cluster, f"db-{number}")
+    await cluster.advance(seconds=1)
+    assert await names(family, owner) == ["db-0", "db-1"]
+    await cluster.advance(seconds=1)
+    for number in range(2):
+        await cluster.client.patch(Pod, f"db-{number}", {"metadata": {"labels": {"app": "web"}}}, "default")
+    for number in range(2, 4):
+        await add_pod(cluster, f"db-{number}")
+    await cluster.advance(seconds=1)
+    for name in ("db-0", "db-2"):
+        await cluster.client.patch(Pod, name, {"metadata": {"annotations": {"new": "1"}}}, "default")
+    with pytest.raises(ApiError) as caught:
+        await names(family, owner)
+    assert is_conflict(caught.value)
+    owned = {}
+    for number in range(4):
+        held = await cluster.client.get(Pod, f"db-{number}", "default")
+        owned[number] = bool(held.metadata.owner_references)
+    assert owned == {0: True, 1: False, 2: False, 3: True}
+
+
 async def test_children_of_others_orphans_that_go_and_other_namespaces_are_left_alone(
     cluster: ControlPlane, family: Family
 ) -> None:

@@ -20,6 +20,7 @@ from podling.api.core_v1 import (
     Service,
 )
 from podling.api.meta_v1 import ObjectMeta
+from podling.client.local import LocalClient
 from podling.controllers.namespace import (
     NamespaceController,
     Remains,
@@ -27,8 +28,9 @@ from podling.controllers.namespace import (
     termination_estimate,
 )
 from podling.machinery.conditions import find
-from podling.machinery.errors import ApiError
+from podling.machinery.errors import ApiError, no_such_resource
 from podling.machinery.scheme import resource_of
+from podling.sim.connection import Connection, RequestFault
 from podling.sim.loop import EPOCH
 from podling.testing import ControlPlane
 from tests.support.control_loops import pod, running
@@ -113,6 +115,20 @@ async def test_another_finalizer_of_its_spec_keeps_it(cluster: ControlPlane) -> 
         assert not await exists(cluster)
 
 
+async def test_resource_that_is_not_served_any_more_does_not_keep_it(cluster: ControlPlane) -> None:
+    """Case of TestDeleteEncounters404: its definition was deleted after it had been looked up."""
+    await make_namespace(cluster)
+    await cluster.client.create(ConfigMap(metadata=ObjectMeta(name="a", namespace="team")))
+    connection = Connection(lambda: cluster.backend, "controller")
+    gone = RequestFault(verb="list", resource="jobs", error=no_such_resource)
+    connection.faults.append(gone)
+    async with running(LocalClient(connection), NamespaceController):
+        await cluster.client.delete(Namespace, "team")
+        await cluster.advance(seconds=1)
+        assert gone.met == 1
+        assert not await exists(cluster)
+
+
 async def test_nothing_new_can_be_made_in_it(cluster: ControlPlane) -> None:
     await make_namespace(cluster)
     await hold(cluster)
@@ -143,6 +159,44 @@ def test_conditions_of_a_pass_that_left_nothing() -> None:
         ("NamespaceFinalizersRemaining", "False", "ContentHasNoFinalizers"),
     ]
     assert conditions_after(conditions, Remains(), EPOCH) is conditions
+
+
+DISCOVERY, PARSING = "NamespaceDeletionDiscoveryFailure", "NamespaceDeletionGroupVersionParsingFailure"
+LATER = ["NamespaceDeletionContentFailure", "NamespaceContentRemaining", "NamespaceFinalizersRemaining"]
+
+
+@pytest.mark.parametrize(
+    ("before", "types"),
+    [
+        ({"unknown": "True"}, ["unknown", DISCOVERY, PARSING, *LATER]),
+        ({DISCOVERY: "True"}, [DISCOVERY, PARSING, *LATER]),
+        ({PARSING: "True", DISCOVERY: "True"}, [PARSING, DISCOVERY, *LATER]),
+        ({PARSING: "False", DISCOVERY: "True"}, [PARSING, DISCOVERY, *LATER]),
+    ],
+)
+def test_conditions_keep_their_places_and_those_of_others_their_status(
+    before: dict[str, str], types: list[str]
+) -> None:
+    """Cases of TestUpdateConditions in status_condition_utils_test.go."""
+    present = tuple(NamespaceCondition(type=type_, status=status) for type_, status in before.items())
+    conditions = conditions_after(present, Remains(), EPOCH)
+    assert [each.type for each in conditions] == types
+    assert {each.type for each in conditions if each.status != "False"} == {"unknown"} & set(types)
+
+
+def test_conditions_count_what_remains_in_the_order_of_names() -> None:
+    """Case of TestProcessContentTotals."""
+    numbers = {"deployments.apps.k8s.io": 5, "daemonsets.apps.k8s.io": 5}
+    remains = Remains(numbers=numbers, finalizers={"service-catalog": 6, "kubedb": 5})
+    messages = {each.type: each.message for each in conditions_after((), remains, EPOCH)}
+    assert messages["NamespaceContentRemaining"] == (
+        "Some resources are remaining: daemonsets.apps.k8s.io has 5 resource instances, "
+        "deployments.apps.k8s.io has 5 resource instances"
+    )
+    assert messages["NamespaceFinalizersRemaining"] == (
+        "Some content in the namespace has finalizers remaining: kubedb in 5 resource instances, "
+        "service-catalog in 6 resource instances"
+    )
 
 
 def test_conditions_name_what_could_not_be_deleted() -> None:

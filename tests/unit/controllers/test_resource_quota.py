@@ -23,12 +23,15 @@ from podling.api.core_v1 import (
     VolumeResourceRequirements,
 )
 from podling.api.meta_v1 import ObjectMeta
+from podling.api.resource_v1 import ResourceClaim
 from podling.api.scheduling_v1 import PriorityClass
 from podling.controllers.controller_manager import ControllerManager
 from podling.controllers.resource_quota import ResourceQuotaController, counted_resource
+from podling.machinery.errors import ApiError
 from podling.machinery.scheme import resource_of
 from podling.testing import ControlPlane
 from tests.support.control_loops import pod, running, set_phase
+from tests.support.manifests import obj
 
 
 @pytest.mark.parametrize(
@@ -50,6 +53,9 @@ from tests.support.control_loops import pod, running, set_phase
         ("gold.storageclass.storage.k8s.io/persistentvolumeclaims", PersistentVolumeClaim),
         ("count/configmaps", ConfigMap),
         ("count/deployments.apps", Deployment),
+        ("requests.deviceclass.resource.kubernetes.io/dongle", Pod),
+        ("count/resourceclaims.resource.k8s.io", ResourceClaim),
+        ("gpu.deviceclass.resource.k8s.io/devices", ResourceClaim),
     ],
 )
 def test_object_count_limit_names_its_resource(name: str, kind: type) -> None:
@@ -66,6 +72,11 @@ def test_object_count_limit_names_its_resource(name: str, kind: type) -> None:
         "services.example.com",
         "gold.storageclass.storage.k8s.io/other",
         "requests.kubernetes.io/gpu",
+        "resourceclaims",
+        "storage",
+        "bronze.deviceclass.resource.k8s.io/storage",
+        "gpu.storage.k8s.io/requests.storage",
+        "bronze.storageclass.storage.k8s.io/storage",
     ],
 )
 def test_a_limit_on_nothing_known_counts_nothing(name: str) -> None:
@@ -189,6 +200,23 @@ async def test_claim_that_grows_in_its_status_counts_with_the_larger_size(cluste
     await cluster.client.patch(PersistentVolumeClaim, "data", status, "default", subresource="status")
     await cluster.advance(seconds=1)
     assert await used(cluster) == {"requests.storage": "2Gi"}
+
+
+async def test_devices_of_claims_count_by_their_class(cluster: ControlPlane) -> None:
+    await limit(cluster, **{"gpu.deviceclass.resource.k8s.io/devices": "3"})
+    assert await used(cluster) == {"gpu.deviceclass.resource.k8s.io/devices": "0"}
+    request = "{name: a, exactly: {deviceClassName: gpu, count: 2}}"
+    text = f"metadata: {{name: c, namespace: default}}\nspec: {{devices: {{requests: [{request}]}}}}"
+    await cluster.client.create(obj(ResourceClaim, text))
+    assert await used(cluster) == {"gpu.deviceclass.resource.k8s.io/devices": "2"}
+    with pytest.raises(ApiError) as caught:
+        await cluster.client.create(obj(ResourceClaim, text.replace("name: c", "name: d")))
+    name = "gpu.deviceclass.resource.k8s.io/devices"
+    assert f"exceeded quota: team, requested: {name}=2, used: {name}=2, limited: {name}=3" in str(
+        caught.value
+    )
+    await cluster.client.delete(ResourceClaim, "c", "default")
+    assert await used(cluster) == {"gpu.deviceclass.resource.k8s.io/devices": "0"}
 
 
 def sized(name: str, cpu: str, memory: str, **spec: Any) -> Pod:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from podling.api.core_v1 import PersistentVolumeClaim, Pod, ResourceQuotaSpec, Secret, Service
+from podling.api.resource_v1 import ResourceClaim
 from podling.machinery.encoding import codec
 from podling.machinery.quantity import parse
 from podling.machinery.quotas import exceeded, in_scope, total, unspecified, usage
@@ -54,6 +55,10 @@ def used(obj: Any, plural: str, group: str = "", now: datetime = NOW) -> dict[st
         (
             {"containers": [container(**{"example.com/gpu": "3"}, limits={"example.com/gpu": "3"})]},
             {"requests.example.com/gpu": "3"},
+        ),
+        (
+            {"containers": [container(limits=None, **{"deviceclass.resource.kubernetes.io/dongle": "3"})]},
+            {"requests.deviceclass.resource.kubernetes.io/dongle": "3"},
         ),
         (
             {"containers": [container(cpu="1")], "overhead": {"cpu": "1"}},
@@ -199,6 +204,7 @@ def test_deleted_pod_stops_counting_after_its_grace_period(after: int, counts: b
             {"type": "LoadBalancer", "ports": [{"port": 1}]},
             {"services.nodeports": "1", "services.loadbalancers": "1"},
         ),
+        ({"type": "LoadBalancer"}, {"services.nodeports": "0", "services.loadbalancers": "1"}),
         (
             {"type": "LoadBalancer", "allocateLoadBalancerNodePorts": False, "ports": [{"port": 1}]},
             {"services.nodeports": "0", "services.loadbalancers": "1"},
@@ -235,6 +241,47 @@ def test_claim_counts_also_under_its_storage_class() -> None:
         for name in ("persistentvolumeclaims", "requests.storage")
     }
     assert used(claim({**STORAGE, "storageClassName": "gold"}), "persistentvolumeclaims") == {**plain, **own}
+
+
+def exactly(count: int = 1, mode: str = "ExactCount", **more: Any) -> dict[str, Any]:
+    return {"exactly": {"deviceClassName": "gpu", "allocationMode": mode, "count": count, **more}}
+
+
+def one_of(*each: tuple[str, int]) -> dict[str, Any]:
+    """Return a request for the first of several classes that is available; a count of 0 is for all."""
+    alternatives = [
+        {"deviceClassName": name, "allocationMode": "ExactCount" if count else "All", "count": count}
+        for name, count in each
+    ]
+    return {"firstAvailable": alternatives}
+
+
+@pytest.mark.parametrize(
+    ("requests", "devices"),
+    [
+        ([exactly()], {"gpu": "1"}),
+        ([exactly()] * 5, {"gpu": "5"}),
+        ([exactly(5)], {"gpu": "5"}),
+        ([exactly(0, "All")], {"gpu": "32"}),
+        ([exactly(1, "future-mode")], {"gpu": "0"}),
+        ([exactly(adminAccess=True)], {"gpu": "1"}),
+        ([one_of(("gpu", 1))], {"gpu": "1"}),
+        ([one_of(("gpu", 2), ("gpu", 1))], {"gpu": "2"}),
+        ([one_of(("gpu", 1), ("gpu", 0))], {"gpu": "32"}),
+        ([one_of(("gpu", 1), ("tpu", 0))], {"gpu": "1", "tpu": "32"}),
+        ([one_of(("gpu", 1), ("tpu", 3)), exactly(2)], {"gpu": "3", "tpu": "3"}),
+        ([], {}),
+    ],
+)
+def test_resource_claim_counts_devices_by_their_class(
+    requests: list[dict[str, Any]], devices: dict[str, str]
+) -> None:
+    """Cases of TestResourceClaimEvaluatorUsage in resource_claims_test.go."""
+    obj = codec.from_plain({"spec": {"devices": {"requests": requests}}}, ResourceClaim)
+    assert used(obj, "resourceclaims", "resource.k8s.io") == {
+        "count/resourceclaims.resource.k8s.io": "1",
+        **{f"{name}.deviceclass.resource.k8s.io/devices": count for name, count in devices.items()},
+    }
 
 
 def test_claim_counts_whole_bytes() -> None:
@@ -274,6 +321,7 @@ def of_class(operator: str, *values: str) -> ResourceQuotaSpec:
     return scoped(scopeName="PriorityClass", operator=operator, values=list(values))
 
 
+HIGH = {"scopeName": "PriorityClass", "operator": "In", "values": ["high"]}
 BEST_EFFORT = pod(containers=[{"name": "a"}])
 BURSTABLE = pod(containers=[container(cpu="1")], activeDeadlineSeconds=5, priorityClassName="high")
 TERM = {"topologyKey": "zone", "labelSelector": {}}
@@ -313,6 +361,9 @@ MODIFIED = claim(
         (of_class("In", "low"), BURSTABLE, False),
         (of_class("NotIn", "low"), BURSTABLE, True),
         (of_class("DoesNotExist"), BEST_EFFORT, True),
+        (scoped("PriorityClass", **HIGH), BURSTABLE, True),
+        (scoped("PriorityClass", **HIGH), BEST_EFFORT, False),
+        (scoped("PriorityClass", "BestEffort", **HIGH), BURSTABLE, False),
         (scoped("CrossNamespacePodAffinity"), BEST_EFFORT, False),
         (scoped("CrossNamespacePodAffinity"), anti_affine(TERM), False),
         (scoped("CrossNamespacePodAffinity"), anti_affine({**TERM, "namespaces": ["b"]}), True),

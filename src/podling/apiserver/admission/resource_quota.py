@@ -61,10 +61,10 @@ class ResourceQuotaAdmission(Plugin):
     async def _check(
         self, request: AdmissionRequest, objects: Objects, found: Sequence[ResourceQuota]
     ) -> None:
-        for quota in found:
-            if not quotas.in_scope(quota.spec, request.object):
-                continue
+        concerned = [quota for quota in found if quotas.in_scope(quota.spec, request.object)]
+        for quota in concerned:
             _check_specified(request, quota)
+        for quota in concerned:
             more = _added(request, quota)
             limited = {name: parse(value) for name, value in quota.spec.hard.items() if name in more}
             if not limited:

@@ -13,7 +13,8 @@ from podling.client.base import Key
 from podling.client.runner import AwaitChange, RequeueAfter
 from podling.controllers.auth.certificate_rules import is_over
 from podling.controllers.base import Controller, ControllerContext
-from podling.machinery.errors import ApiError, is_not_found
+from podling.controllers.refusals import collected
+from podling.machinery.errors import unless_gone
 
 PASS = Key("", "")
 PASS_SECONDS = 3600.0
@@ -37,17 +38,14 @@ class CertificateCleanerController(Controller):
 
     async def reconcile(self, key: Key) -> RequeueAfter | AwaitChange:
         now, machine_now = clock.now(), clock.machine_now()
+        failures: list[Exception] = []
         for request in self._requests.values():
             if is_over(request, now, machine_now):
-                await self._remove(request.metadata.name or "")
+                with collected(failures), unless_gone():
+                    await self.client.delete(CertificateSigningRequest, request.metadata.name or "")
+        if failures:
+            raise failures[0]
         return RequeueAfter(self._seconds_to_next_pass()) if self._requests.values() else AwaitChange()
 
     def _seconds_to_next_pass(self) -> float:
         return PASS_SECONDS - (clock.monotonic() - self._began) % PASS_SECONDS
-
-    async def _remove(self, name: str) -> None:
-        try:
-            await self.client.delete(CertificateSigningRequest, name)
-        except ApiError as error:
-            if not is_not_found(error):
-                raise

@@ -12,7 +12,7 @@ from msgspec import structs
 
 from podling.api.core_v1 import Endpoints, Service
 from podling.api.meta_v1 import ObjectMeta
-from podling.client.base import Key
+from podling.client.base import Key, key_of
 from podling.client.runner import AwaitChange
 from podling.controllers.base import ControllerContext
 from podling.controllers.endpoints import endpoint_rules as rules
@@ -40,8 +40,14 @@ class EndpointsController(ServicePodsController):
         self._recorder = context.recorder("endpoint-controller")
         self._endpoints = context.informers.informer(Endpoints)
         self._triggers = TriggerTimes()
-        self._services.add_handler(self.enqueue, self.enqueue_new, self.enqueue)
+        self._left: set[Key] = set()
+        """Services that were deleted: their Endpoints go with them, also those of other writers."""
+        self._services.add_handler(self.enqueue, self.enqueue_new, self._leave)
         self._endpoints.add_handler(self._left_over, self.enqueue_new, self.enqueue)
+
+    def _leave(self, service: Service) -> None:
+        self._left.add(key_of(service))
+        self.enqueue(service)
 
     def _left_over(self, endpoints: Endpoints) -> None:
         """Enqueue, at the start, objects whose service was deleted while the controller was not running."""
@@ -52,9 +58,11 @@ class EndpointsController(ServicePodsController):
         service, held = self._services.get(key), self._endpoints.get(key)
         if service is None:
             self._triggers.forget(key)
-            if held is not None and held.metadata.labels.get(MANAGED_BY) == MANAGER:
-                await self._delete(held)
-        elif rules.has_endpoints(service):
+            managed = held is not None and held.metadata.labels.get(MANAGED_BY) == MANAGER
+            if managed or key in self._left:
+                await self._delete(key, held)
+        self._left.discard(key)
+        if service is not None and rules.has_endpoints(service):
             await self._reconcile_service(key, service, held)
         return AwaitChange()
 
@@ -87,12 +95,10 @@ class EndpointsController(ServicePodsController):
             reason, text = "FailedToUpdateEndpoint", f"Failed to update endpoint {key}: {error}"
         self._recorder.event(wanted, "Warning", reason, text)
 
-    async def _delete(self, held: Endpoints) -> None:
-        metadata = held.metadata
+    async def _delete(self, key: Key, held: Endpoints | None) -> None:
+        uid = held.metadata.uid if held is not None else None
         with unless_gone():
-            await self.client.delete(
-                Endpoints, metadata.name or "", metadata.namespace, uid=metadata.uid or ""
-            )
+            await self.client.delete(Endpoints, key.name, key.namespace, uid=uid or "")
 
 
 def _wanted(service: Service, held: Endpoints | None) -> Endpoints:

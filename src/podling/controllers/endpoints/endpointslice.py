@@ -115,7 +115,7 @@ class EndpointSliceController(ServicePodsController):
             for pod in rules.without_node(service, pods, nodes)
         ]
         if missing:
-            text = missing[0] if len(missing) == 1 else f"[{', '.join(missing)}]"
+            text = _joined(missing)
             self._report(key, service, text)
             raise NotYet(text)
 
@@ -126,9 +126,10 @@ class EndpointSliceController(ServicePodsController):
     async def _write_slices(
         self, key: Key, service: Service, pods: Sequence[Pod], nodes: Mapping[str, Node]
     ) -> None:
-        """Write the slices of each address type. Raises ``ChangeFailed``."""
+        """Write the slices of each address type. Raises ``ChangeFailed`` after all of them."""
         trigger = self._triggers.take(key, service, pods)
         owner, types, present = _owner(service), rules.address_types(service), self._slices.of(key)
+        failures: list[ChangeFailed] = []
         for type_ in types:
             held = [each for each in present if each.address_type == type_]
             wanted = rules.desired(service, pods, nodes, type_)
@@ -140,14 +141,26 @@ class EndpointSliceController(ServicePodsController):
             changes.create = [with_trigger(each, trigger) for each in changes.create]
             changes.update = [with_trigger(each, trigger) for each in changes.update]
             self._metrics.record_fill(key, service, type_, wanted, changes)
-            await carry_out(self.client, key, "Service", self._children, changes)
+            if not await self._carry_out(key, changes, failures):
+                continue
             self._metrics.record_written(service, changes)
             for notice in notices:
                 self._recorder.event(service, notice.type, notice.reason, notice.message)
-        unsupported = [each for each in present if each.address_type not in types]
-        for each in unsupported:
-            self._topology.remove(key, each.address_type)
-        await carry_out(self.client, key, "Service", self._children, Changes(delete=unsupported))
+        for each in present:
+            if each.address_type not in types:
+                self._topology.remove(key, each.address_type)
+                await self._carry_out(key, Changes(delete=[each]), failures)
+        if failures:
+            raise ChangeFailed(_joined([str(each) for each in failures])) from failures[0].__cause__
+
+    async def _carry_out(self, key: Key, changes: Changes, failures: list[ChangeFailed]) -> bool:
+        """Return whether the changes were written; note the failure if not."""
+        try:
+            await carry_out(self.client, key, "Service", self._children, changes)
+        except ChangeFailed as failed:
+            failures.append(failed)
+            return False
+        return True
 
     def _hinted(
         self, key: Key, service: Service, type_: str, changes: Changes
@@ -165,6 +178,11 @@ class EndpointSliceController(ServicePodsController):
         if self._topology_is_old:
             self._topology.shares = shares_of(self._nodes.values())
             self._topology_is_old = False
+
+
+def _joined(texts: Sequence[str]) -> str:
+    """Return several errors as Go prints them together."""
+    return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
 
 
 def _owner(service: Service) -> Owner:

@@ -47,7 +47,7 @@ def observe(
     if health is None or health.uid != uid:
         first = now if ready is not None else min(now, node.metadata.creation_timestamp or now)
         health = Health(uid, heartbeat, None, first)
-    elif ready is not None and health.heartbeat != heartbeat:
+    elif health.heartbeat != heartbeat:
         health = replace(health, heartbeat=heartbeat, sign_of_life=now)
     if renewed is not None and health.lease_renewed != renewed:
         sign = max(health.sign_of_life, renewed_at or now)

@@ -385,9 +385,17 @@ class NodeLifecycleController(Controller):
         self._zones = dict(verdict.states)
 
     async def _mark_pods(self, node: str) -> None:
-        """Mark the node's pods not ready; what fails is tried again at the next look."""
+        """Mark the node's pods not ready; what fails is tried again at the next look, after all others."""
+        refusals: list[ApiError] = []
         for pod in self._pods.by_index(BY_NODE, node):
-            await self._mark_not_ready(pod)
+            try:
+                await self._mark_not_ready(pod)
+            except ApiError as error:
+                if error.code >= SERVER_ERROR:
+                    raise
+                refusals.append(error)
+        if refusals:
+            raise refusals[0]
         self._pods_to_mark.discard(node)
 
     async def _mark_not_ready(self, pod: Pod) -> None:

@@ -12,11 +12,12 @@ from msgspec import structs
 
 from podling.api.core_v1 import PersistentVolumeClaim, Pod, Volume
 from podling.api.meta_v1 import ObjectMeta
-from podling.client.base import Key
+from podling.client.base import Key, key_of
 from podling.client.runner import AwaitChange, NotYet
 from podling.controllers.base import Controller, ControllerContext
 from podling.controllers.owner_references import controller_reference, is_controlled_by
 from podling.controllers.refusals import is_namespace_terminating
+from podling.controllers.volumes.claim_index import BY_CLAIM, index_pods_by_claim
 from podling.machinery.errors import ApiError, is_not_found
 from podling.machinery.histograms import counters
 
@@ -49,6 +50,7 @@ class EphemeralVolumeController(Controller):
         self._attempts = self._failures = 0
         self._pods = context.informers.informer(Pod)
         self._claims = context.informers.informer(PersistentVolumeClaim)
+        index_pods_by_claim(self._pods)
         self._pods.add_handler(self._look)
         self._claims.add_handler(on_delete=self._claim_gone)
 
@@ -57,9 +59,9 @@ class EphemeralVolumeController(Controller):
             self.enqueue(pod)
 
     def _claim_gone(self, claim: PersistentVolumeClaim) -> None:
-        for ref in claim.metadata.owner_references:
-            if ref.controller and ref.kind == "Pod":
-                self.queue.add(Key(claim.metadata.namespace or "", ref.name))
+        """Make the claim anew, or at last if it was another's that had its name."""
+        for pod in self._pods.by_index(BY_CLAIM, str(key_of(claim))):
+            self._look(pod)
 
     async def reconcile(self, key: Key) -> AwaitChange:
         pod = self._pods.get(key)

@@ -251,8 +251,8 @@ class VolumeBinderController(Controller):
         if volume is not None and loss is None:
             await self._bind(volume, claim)
         elif loss is not None and claim.status.phase != "Lost":
-            self._recorder.event(claim, "Warning", *loss)
             await self._write_claim(claim, rules.with_claim_phase(claim, "Lost"))
+            self._recorder.event(claim, "Warning", *loss)
 
     async def _write_claim(self, claim: PersistentVolumeClaim, wanted: PersistentVolumeClaim) -> None:
         if wanted is not claim:

@@ -43,8 +43,9 @@ def uses_claim(pod: Pod, claim: PersistentVolumeClaim) -> bool:
         named = volume.persistent_volume_claim
         if named is not None and named.claim_name == name:
             return True
-        if volume.ephemeral is not None and f"{pod.metadata.name}-{volume.name}" == name:
-            return is_controlled_by(claim, pod) and not is_shut_down(pod)
+        is_made = volume.ephemeral is not None and f"{pod.metadata.name}-{volume.name}" == name
+        if is_made and is_controlled_by(claim, pod) and not is_shut_down(pod):
+            return True
     return False
 
 

@@ -35,7 +35,7 @@ from podling.controllers.workloads import disruption_rules as rules
 from podling.machinery.conditions import with_condition
 from podling.machinery.errors import ApiError, is_not_found
 from podling.machinery.pods import is_terminal
-from podling.machinery.scheme import Resource, resource_of, split_group_version
+from podling.machinery.scheme import Resource, resource_of
 from podling.machinery.selectors import readable_selector
 
 UNMANAGED = (
@@ -175,8 +175,7 @@ class DisruptionController(Controller):
     async def _scale_of_any(self, ref: OwnerReference, key: Key, resource: Resource | None) -> Scale | None:
         """Return the scale of an owner of another kind, also of a custom one; None if it does not exist."""
         if resource is None:
-            group, version = split_group_version(ref.api_version)
-            raise Uncountable(f'no matches for kind "{ref.kind}" in version "{group}/{version}"')
+            raise Uncountable(f'no matches for kind "{ref.kind}" in version "{ref.api_version}"')
         if "scale" not in resource.subresources:
             raise Uncountable(f"{resource.group_resource} does not implement the scale subresource")
         try:

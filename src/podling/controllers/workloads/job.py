@@ -139,13 +139,16 @@ class JobController(Controller):
 
     async def _release_ownerless(self, key: Key) -> AwaitChange:
         """Pods whose job is gone, or that never had one, are counted nowhere: let them go."""
-        for pod in self._pods.by_index(BY_JOB, f"{key.namespace}/{key.name}"):
-            if key.name or not any(
+        await self._release_all(
+            pod
+            for pod in self._pods.by_index(BY_JOB, f"{key.namespace}/{key.name}")
+            if key.name
+            or not any(
                 selector.matches(pod.metadata.labels)
                 for job in self._jobs.values()
                 if job.metadata.namespace == key.namespace and (selector := child_selector(job))
-            ):
-                await release(self.client, pod)
+            )
+        )
         return AwaitChange()
 
     async def _release_predecessors(self, key: Key, job: Job) -> None:

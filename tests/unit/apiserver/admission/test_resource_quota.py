@@ -10,6 +10,7 @@ import pytest
 from podling import clock
 from podling.api.core_v1 import ConfigMap, Event, PersistentVolumeClaim, Pod, ResourceQuota, Service
 from podling.api.meta_v1 import ObjectMeta
+from podling.api.storage_v1 import StorageClass
 from podling.apiserver.admission.registry import plugins_without_controllers
 from podling.apiserver.server import ApiServer
 from podling.machinery.errors import ApiError
@@ -114,6 +115,14 @@ async def test_limited_resources_must_be_specified(cluster: ControlPlane) -> Non
     )
 
 
+async def test_missing_resources_are_reported_before_limits_of_other_quotas(cluster: ControlPlane) -> None:
+    await limit(cluster, "pods: 0")
+    text = "metadata: {name: strict, namespace: default}\nspec: {hard: {limits.cpu: 1}}"
+    await cluster.client.create(obj(ResourceQuota, text))
+    with pytest.raises(ApiError, match=r"failed quota: strict: must specify limits.cpu for: main"):
+        await pod(cluster, "one")
+
+
 async def test_scopes_choose_the_pods(cluster: ControlPlane) -> None:
     await limit(cluster, "pods: 0", ", scopes: [BestEffort]")
     await pod(cluster, "one", "{requests: {cpu: 1}}")
@@ -200,3 +209,55 @@ async def test_requested_node_ports_count_without_allocation(cluster: ControlPla
     service = f"metadata: {{name: s, namespace: default}}\nspec: {spec}"
     with pytest.raises(ApiError, match=r"requested: services.nodeports=1, used: services.nodeports=0"):
         await cluster.client.create(obj(Service, service))
+
+
+async def test_quota_that_is_exceeded_already_refuses_only_more_of_the_same(cluster: ControlPlane) -> None:
+    """Case of TestAdmitWhenUnrelatedResourceExceedsQuota."""
+    for name in ("a", "b"):
+        await pod(cluster, name, "{requests: {cpu: 1}}")
+    await limit(cluster, "pods: 5, count/configmaps: 9, requests.cpu: 1")
+    await cluster.client.create(ConfigMap(metadata=ObjectMeta(name="one", namespace="default")))
+    await pod(cluster, "c", "{requests: {cpu: 0}}")
+    with pytest.raises(ApiError, match=r"requested: requests.cpu=1m, used: requests.cpu=2, limited: "):
+        await pod(cluster, "d", "{requests: {cpu: 1m}}")
+
+
+async def test_changed_service_counts_what_it_adds(cluster: ControlPlane) -> None:
+    """Cases of TestAdmitHandlesOldObjects: what becomes less is no matter."""
+    await limit(cluster, "services: 2, services.loadbalancers: 1, services.nodeports: 1")
+    text = "metadata: {name: s, namespace: default}\nspec: {type: LoadBalancer, ports: [{port: 80, name: a}]}"
+    await cluster.client.create(obj(Service, text))
+
+    async def change(**spec: Any) -> None:
+        await cluster.client.patch(Service, "s", {"spec": spec}, "default")
+
+    await change(type="NodePort")
+    await change(type="LoadBalancer")
+    ports = [{"port": 80, "name": "a"}, {"port": 81, "name": "b"}]
+    with pytest.raises(ApiError, match=r"requested: services.nodeports=1, used: services.nodeports=1, "):
+        await change(ports=ports)
+    await change(type="ClusterIP", ports=ports)
+    with pytest.raises(ApiError, match=r"requested: services.nodeports=2, used: services.nodeports=0, "):
+        await change(type="NodePort")
+
+
+async def test_claim_that_grows_counts_what_it_adds(cluster: ControlPlane) -> None:
+    """Case of TestAdmitHandlesPVCUpdates."""
+    await limit(cluster, "persistentvolumeclaims: 1, requests.storage: 10Gi")
+    grown = "metadata: {name: fast}\nprovisioner: disks.example.com\nallowVolumeExpansion: true"
+    await cluster.client.create(obj(StorageClass, grown))
+    await cluster.client.create(
+        obj(PersistentVolumeClaim, CLAIM.replace("spec: {", "spec: {storageClassName: fast, volumeName: v, "))
+    )
+    bound = {"status": {"phase": "Bound", "capacity": {"storage": "5Gi"}}}
+    await cluster.client.patch(PersistentVolumeClaim, "data", bound, "default", subresource="status")
+
+    async def grow(size: str) -> None:
+        spec = {"resources": {"requests": {"storage": size}}}
+        await cluster.client.patch(PersistentVolumeClaim, "data", {"spec": spec}, "default")
+
+    with pytest.raises(
+        ApiError, match=r"requested: requests.storage=10Gi, used: requests.storage=5Gi, limited"
+    ):
+        await grow("15Gi")
+    await grow("10Gi")

@@ -18,12 +18,14 @@ from podling.api.meta_v1 import ObjectMeta
 from podling.api.rbac_v1 import ClusterRoleBinding, RoleRef, Subject
 from podling.apiserver.auth.pki import Pki
 from podling.apiserver.auth.signing import RequestSigner, period
+from podling.client.local import LocalClient
 from podling.client.requests import User
 from podling.controllers.auth.certificate_approving import CertificateApprovingController
-from podling.controllers.auth.certificate_cleaner import CertificateCleanerController
+from podling.controllers.auth.certificate_cleaner import PASS, CertificateCleanerController
 from podling.controllers.auth.certificate_signing import CertificateSigningController
 from podling.machinery.encoding import codec
-from podling.machinery.errors import ApiError
+from podling.machinery.errors import ApiError, forbidden
+from podling.sim.connection import Connection, RequestFault
 from podling.sim.loop import EPOCH
 from podling.testing import ControlPlane
 from tests.support.certificate_requests import (
@@ -33,6 +35,7 @@ from tests.support.certificate_requests import (
     request_pem,
 )
 from tests.support.control_loops import running
+from tests.support.one_pass import following
 
 CSR = CertificateSigningRequest
 
@@ -232,3 +235,18 @@ async def test_a_node_renews_its_certificate(at_work: ControlPlane) -> None:
     with pytest.raises(ApiError, match=r"can only create a node CSR with CN=system:node:n1"):
         other = request_pem("system:node:n2", G)
         await ask(at_work, manifest("n2", other, CLIENT_USAGES, KUBELET_CLIENT), node)
+
+
+async def test_old_request_that_cannot_be_deleted_does_not_keep_the_others(cluster: ControlPlane) -> None:
+    for name in ("a", "b", "c"):
+        await ask(cluster, manifest(name, request_pem("x"), CLIENT_USAGES))
+    await cluster.advance(hours=25)
+    connection = Connection(lambda: cluster.backend, "controller")
+    refusal = RequestFault(
+        verb="delete", error=lambda: forbidden("certificatesigningrequests", "", "a", "no"), times=1
+    )
+    connection.faults.append(refusal)
+    async with following(LocalClient(connection), CertificateCleanerController) as cleaner:
+        with pytest.raises(ApiError, match="forbidden"):
+            await cleaner.reconcile(PASS)
+    assert [each.metadata.name for each in (await cluster.client.list(CSR)).items] == ["a"]

@@ -22,6 +22,7 @@ from podling.controllers.controller_manager import ControllerManager
 from podling.controllers.endpoints.endpoints import EndpointsController
 from podling.controllers.endpoints.endpointslice_mirroring import EndpointSliceMirroringController
 from podling.controllers.garbage_collector import GarbageCollectorController
+from podling.machinery.errors import ApiError
 from podling.testing import ControlPlane
 from tests.support.control_loops import pod, running
 
@@ -80,6 +81,20 @@ async def test_they_go_with_their_service_and_come_back_when_deleted(cluster: Co
     await cluster.advance(seconds=1)
     names = [each.metadata.name for each in (await cluster.client.list(Endpoints, "default")).items]
     assert "web" not in names
+
+
+@pytest.mark.usefixtures("manager")
+async def test_endpoints_of_others_go_with_their_service(cluster: ControlPlane) -> None:
+    await cluster.client.create(by_hand())
+    await make_service(cluster)
+    assert await told(cluster) == ({}, ["10.9.9.9"])
+    await cluster.client.delete(Service, "web", "default")
+    await cluster.advance(seconds=1)
+    with pytest.raises(ApiError, match='endpoints "web" not found'):
+        await told(cluster)
+    await cluster.client.create(by_hand())
+    await cluster.advance(seconds=1)
+    assert await told(cluster) == ({}, ["10.9.9.9"]), "new ones wait for a service"
 
 
 def by_hand(name: str = "web", **labels: str) -> Endpoints:

@@ -10,12 +10,18 @@ from msgspec import structs
 from podling.api.core_v1 import Node, Pod, Service
 from podling.api.discovery_v1 import EndpointSlice
 from podling.api.meta_v1 import ObjectMeta
+from podling.client.base import Key
+from podling.client.local import LocalClient
 from podling.controllers.controller_manager import ControllerManager
 from podling.controllers.endpoints import endpoint_rules as rules
 from podling.controllers.endpoints.endpointslice import EndpointSliceController
 from podling.controllers.endpoints.slice_rules import MANAGED_BY, SERVICE_NAME
-from podling.testing import ControlPlane
+from podling.machinery.errors import ApiError, forbidden
+from podling.machinery.network_ranges import network_ranges
+from podling.sim.connection import Connection, RequestFault
+from podling.testing import ControlPlane, memory_cluster
 from tests.support.control_loops import add_node, pod, running, told
+from tests.support.one_pass import following
 from tests.unit.controllers.endpoints.services import service
 
 
@@ -73,6 +79,26 @@ async def test_a_service_without_a_selector_is_left_to_its_owner(cluster: Contro
     await cluster.client.create(bare)
     await cluster.advance(seconds=1)
     assert await slices(cluster) == []
+
+
+async def test_slices_of_one_family_that_fail_do_not_keep_those_of_the_other() -> None:
+    """Case of ``Reconcile``, which collects the errors of all address types."""
+    ranges = network_ranges(services="10.96.0.0/16,fd00:96::/112")
+    async with memory_cluster(ranges=ranges) as cluster:
+        spec = structs.replace(NEW.spec, ip_family_policy="RequireDualStack")
+        await cluster.client.create(structs.replace(NEW, spec=spec))
+        connection = Connection(lambda: cluster.backend, "controller")
+        refusal = RequestFault(
+            verb="create",
+            resource="endpointslices",
+            error=lambda: forbidden("endpointslices", "discovery.k8s.io", "", "no"),
+            times=1,
+        )
+        connection.faults.append(refusal)
+        async with following(LocalClient(connection), EndpointSliceController) as controller:
+            with pytest.raises(ApiError, match="forbidden"):
+                await controller.reconcile(Key("default", "web"))
+            assert [each.address_type for each in await slices(cluster)] == ["IPv6"]
 
 
 async def test_pod_of_unknown_node_is_left_out_and_reported_until_the_node_is_known(

@@ -9,7 +9,7 @@ import pytest
 
 from podling import clock
 from podling.api.coordination_v1 import Lease, LeaseSpec
-from podling.api.core_v1 import Node, NodeCondition
+from podling.api.core_v1 import Node, NodeCondition, Pod
 from podling.api.meta_v1 import ObjectMeta
 from podling.client.local import LocalClient
 from podling.controllers.nodes.node_lifecycle import NodeLifecycleController
@@ -19,7 +19,7 @@ from podling.sim.connection import Connection, RequestFault
 from podling.sim.faulty_store import FaultyStore, StoreFault
 from podling.sim.simulated_cluster import simulated_cluster
 from podling.testing import ControlPlane
-from tests.support.control_loops import add_node, running
+from tests.support.control_loops import add_node, pod, running, set_phase
 
 NAMES = ("a", "b", "c")
 
@@ -142,6 +142,36 @@ async def test_node_that_cannot_be_changed_does_not_stand_in_the_way_of_others(c
         await pass_time(cluster, 60, "c")
         assert refusal.met == 1
         assert await states(cluster) == ["Unknown", "Unknown", "True"]
+
+
+async def test_pod_that_cannot_be_marked_does_not_keep_the_others_ready(cluster: ControlPlane) -> None:
+    """Case of ``MarkPodsNotReady``, which collects the errors of all pods."""
+    async with controller(cluster) as connection:
+        for name in ("p", "q"):
+            await cluster.client.create(pod(name, node="a"))
+            await set_phase(cluster.client, name, "Running", ready=True)
+        refusal = RequestFault(
+            verb="update",
+            resource="pods/status",
+            error=lambda: forbidden("pods", "", "p", "no"),
+            times=1,
+        )
+        connection.faults.append(refusal)
+        while not refusal.met:
+            await renew(cluster, "b", "c")
+            await cluster.advance(seconds=1)
+
+        async def pods_ready() -> list[str]:
+            return [
+                condition.status
+                for each in (await cluster.client.list(Pod, "default")).items
+                if (condition := find(each.status.conditions, "Ready")) is not None
+            ]
+
+        await cluster.advance(seconds=1)
+        assert await pods_ready() == ["True", "False"]
+        await cluster.advance(seconds=5)
+        assert await pods_ready() == ["False", "False"]
 
 
 @pytest.mark.parametrize("seconds", [70, 112, 182, 224])

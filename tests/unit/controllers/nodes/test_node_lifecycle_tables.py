@@ -140,6 +140,9 @@ def lease(renewed: float | None) -> Lease | None:
         pytest.param(LONG_AGO, ({"Ready": 0}, {"Ready": 0}), (0, 0), HOUR, True, id="neither"),
         pytest.param(LONG_AGO, ({"Ready": 0}, {"Ready": 0}), (None, None), 50, False, id="the grace period"),
         pytest.param(LONG_AGO, ({"Ready": 0}, {"Ready": 0}), (None, None), 51, True, id="a moment later"),
+        pytest.param(
+            LONG_AGO, ({"Ready": 0}, {}), (0, 0), HOUR, False, id="the condition was removed a moment ago"
+        ),
         pytest.param(0, ({}, {}), (None, None), 60, False, id="the grace period of the start"),
         pytest.param(0, ({}, {}), (None, None), 61, True, id="a moment after that"),
     ],

@@ -90,7 +90,8 @@ async def test_claim_of_another_owner_is_reported_until_it_is_gone(cluster: Cont
     )
     patch = {"metadata": {"finalizers": None}}
     await cluster.client.patch(PersistentVolumeClaim, "p-v", patch, "default")
-    await cluster.client.delete(PersistentVolumeClaim, "p-v", "default")
     await cluster.advance(minutes=20)
+    await cluster.client.delete(PersistentVolumeClaim, "p-v", "default")
+    await cluster.advance(seconds=1)
     (made,) = await claims(cluster)
     assert made.metadata.uid != foreign.metadata.uid

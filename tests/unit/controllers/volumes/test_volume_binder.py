@@ -11,6 +11,7 @@ from msgspec import structs
 from podling.api.core_v1 import (
     CSIPersistentVolumeSource,
     EphemeralVolumeSource,
+    Event,
     LocalVolumeSource,
     NodeSelector,
     NodeSelectorRequirement,
@@ -25,6 +26,7 @@ from podling.api.core_v1 import (
 )
 from podling.api.meta_v1 import LabelSelector, ObjectMeta
 from podling.api.storage_v1 import StorageClass
+from podling.client.local import LocalClient
 from podling.controllers.controller_manager import ControllerManager
 from podling.controllers.volumes.ephemeral_volume import EphemeralVolumeController
 from podling.controllers.volumes.volume_binder import NO_CLASS, VolumeBinderController
@@ -34,6 +36,8 @@ from podling.controllers.volumes.volume_protection import (
 )
 from podling.controllers.volumes.volume_reclaim_rules import NO_DELETER
 from podling.controllers.volumes.volume_rules import best_match
+from podling.machinery.errors import service_unavailable
+from podling.sim.connection import Connection, RequestFault
 from podling.testing import ControlPlane
 from tests.support.control_loops import add_node, pod, running, told
 from tests.support.counts import samples
@@ -191,6 +195,27 @@ async def test_bound_claim_is_lost_if_its_volume_names_another(
     assert (await the_claim(cluster)).status.phase == "Lost"
     told_of = "Two claims are bound to the same volume, this one is bound incorrectly"
     assert f"Warning ClaimMisbound data: {told_of}" in await told(cluster.client)
+
+
+async def test_loss_has_one_event_when_writes_of_the_status_fail(cluster: ControlPlane) -> None:
+    """The event follows the write, as in ``updateClaimStatusWithEvent``."""
+    connection = Connection(lambda: cluster.backend, "controller")
+    async with running(LocalClient(connection), VolumeBinderController):
+        await cluster.client.create(volume("v"))
+        await cluster.client.create(claim())
+        await the_claim(cluster)
+        late = RequestFault(
+            verb="update",
+            resource="persistentvolumeclaims/status",
+            error=lambda: service_unavailable("busy"),
+            times=3,
+        )
+        connection.faults.append(late)
+        await cluster.client.patch(PersistentVolume, "v", {"spec": {"claimRef": {"uid": "another"}}})
+        await cluster.advance(seconds=10)
+    assert late.met == 3
+    events = (await cluster.client.list(Event, "default")).items
+    assert [each.count for each in events if each.reason == "ClaimMisbound"] == [1]
 
 
 @pytest.mark.usefixtures("manager")

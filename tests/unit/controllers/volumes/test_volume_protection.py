@@ -94,6 +94,11 @@ def test_pod_on_a_node_uses_claims_until_it_is_shut_down(
     assert uses_claim(user, claim(name, owner=user if owned else None)) is wanted
 
 
+def test_pod_may_name_a_claim_that_looks_like_one_of_its_ephemeral_volumes() -> None:
+    named = Volume(name="w", persistent_volume_claim=PersistentVolumeClaimVolumeSource(claim_name="p-v"))
+    assert uses_claim(pod("p", node="n1", volumes=(EPHEMERAL, named)), claim("p-v"))
+
+
 async def test_claim_stays_until_its_last_pod_on_a_node_is_gone(cluster: ControlPlane) -> None:
     await cluster.client.create(claim())
     for name, node in (("one", "n1"), ("two", "n1"), ("unplaced", "")):

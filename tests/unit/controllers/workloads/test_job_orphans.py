@@ -10,10 +10,15 @@ from msgspec import structs
 from podling.api.batch_v1 import Job
 from podling.api.core_v1 import Pod
 from podling.api.meta_v1 import OwnerReference
+from podling.client.base import Key
+from podling.client.local import LocalClient
 from podling.controllers.workloads.job import JobController
 from podling.controllers.workloads.job_pod_rules import FINALIZER
+from podling.machinery.errors import ApiError, forbidden
+from podling.sim.connection import Connection, RequestFault
 from podling.testing import ControlPlane
 from tests.support.control_loops import pod, running
+from tests.support.one_pass import following
 from tests.support.workloads import job
 from tests.unit.controllers.workloads.jobs import moment
 
@@ -70,3 +75,22 @@ async def make_owner(cluster: ControlPlane, state: str) -> Job:
 async def has_finalizer(cluster: ControlPlane) -> bool:
     pods = (await cluster.client.list(Pod, "default")).items
     return any(FINALIZER in each.metadata.finalizers for each in pods if each.metadata.name == "p")
+
+
+async def test_pod_that_cannot_be_released_does_not_keep_the_others(cluster: ControlPlane) -> None:
+    reference = OwnerReference(api_version="batch/v1", kind="Job", name="sum", uid="111", controller=True)
+    for name in ("p", "q"):
+        made = pod(name, node="n1")
+        metadata = structs.replace(made.metadata, finalizers=(FINALIZER,), owner_references=(reference,))
+        await cluster.client.create(structs.replace(made, metadata=metadata))
+        await cluster.client.delete(Pod, name, "default")
+    connection = Connection(lambda: cluster.backend, "controller")
+    refusal = RequestFault(
+        verb="patch", resource="pods", error=lambda: forbidden("pods", "", "p", "no"), times=1
+    )
+    connection.faults.append(refusal)
+    async with following(LocalClient(connection), JobController) as controller:
+        with pytest.raises(ApiError, match="forbidden"):
+            await controller.reconcile(Key("default", "sum"))
+    held = (await cluster.client.list(Pod, "default")).items
+    assert [each.metadata.name for each in held if FINALIZER in each.metadata.finalizers] == ["p"]
