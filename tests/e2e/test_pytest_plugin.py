@@ -191,10 +191,14 @@ def test_configuration_sets_all_clusters_and_begins_one_before_all_fixtures(fold
     assert "2 passed" in output
 
 
-def test_cluster_of_the_session_is_there_when_the_suite_is_imported(folder: Path) -> None:
+@pytest.mark.parametrize("options", [(), ("-n", "2")], ids=["alone", "workers"])
+def test_cluster_of_the_session_is_there_when_the_suite_is_imported(
+    options: tuple[str, ...], folder: Path
+) -> None:
+    """Each process that imports the suite has its own: the one that hands out the tests imports it, too."""
     (folder / "conftest.py").write_text(AT_IMPORT)
     ini = "podling_kubeconfig = true\npodling_session_cluster = true\n"
-    code, output = run(folder, OF_THE_SESSION, ini=ini)
+    code, output = run(folder, OF_THE_SESSION, *options, ini=ini)
     assert code == 0, output
     assert "1 passed" in output
 
