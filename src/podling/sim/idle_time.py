@@ -1,4 +1,4 @@
-"""Notes when nothing happens in a simulated cluster, so that a wound clock may leap over its rounds.
+"""Notes when nothing happens in a simulated cluster, so that its clock may leap over its rounds.
 
 A cluster is idle when every node's lease is renewed by ``LeaseRenewals`` and nothing else was written for a
 while, in which every loop of the control plane has made a round. The reports of kubelets that change nothing

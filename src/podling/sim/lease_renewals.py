@@ -130,7 +130,7 @@ class LeaseRenewals:
         forget_machine()  # it works for all nodes, and was started by one
         late = 0.0
         while group := self._groups.get(seconds):
-            # The last renewal of those that a wound clock has passed over is made, at its time.
+            # The last renewal of those that a leap has passed over is made, at its time.
             late = await clock.sleep_until_round(seconds, late=late, is_heartbeat=True)
             store, now = self._store(), clock.steady_now() - timedelta(seconds=late)
             written = _micro_time(now)
