@@ -161,7 +161,8 @@ async def test_nothing_is_written_across_all_namespaces(call: Caller) -> None:
     await call("POST", MAPS, config_map())
     assert (await call("DELETE", "/api/v1/configmaps")).code == 405
     assert (await call("POST", "/api/v1/configmaps", config_map("b"))).code == 405
-    assert len(json.loads((await call("GET", "/api/v1/configmaps")).body)["items"]) == 1
+    found = json.loads((await call("GET", "/api/v1/configmaps")).body)["items"]
+    assert [each["metadata"]["namespace"] for each in found] == ["default", "kube-system"]
 
 
 async def test_service_account_token_verifies_with_published_keys(call: Caller) -> None:
