@@ -45,8 +45,8 @@ _HELP = {
 
 def is_legacy(token: str, secret: Secret) -> bool:
     """Return whether a token that is bound to a Secret is the one in it."""
-    held = secret.data.get("token") if secret.type == SECRET_TYPE else None
-    return bool(held) and hmac.compare_digest(held or "", base64.b64encode(token.encode()).decode())
+    held = secret.data.get("token", "") if secret.type == SECRET_TYPE else ""
+    return hmac.compare_digest(held, base64.b64encode(token.encode()).decode())
 
 
 class LegacyTokenUses:
@@ -62,13 +62,12 @@ class LegacyTokenUses:
         self._note(secret)
         if secret.metadata.labels.get(INVALID_SINCE):
             self._counts[_INVALID] += 1
-            where = f"{secret.metadata.namespace}/"
             log.warning(
                 "the token in secret %s for service account %s has been marked invalid. Use tokens from the "
                 "TokenRequest API or manually created secret-based tokens, or remove the '%s' label from the "
                 "secret to temporarily allow use of this token",
-                f"{where}{secret.metadata.name}",
-                f"{where}{account.metadata.name}",
+                key_of(secret),
+                key_of(account),
                 INVALID_SINCE,
             )
             return False

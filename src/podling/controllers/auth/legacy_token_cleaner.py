@@ -9,7 +9,7 @@ over the Secrets is made once a day, as long as there are any. Upstream:
 from __future__ import annotations
 
 import logging
-from datetime import datetime, time, timedelta
+from datetime import datetime, timedelta
 from typing import ClassVar
 
 from podling import clock
@@ -84,7 +84,7 @@ class LegacyTokenCleanerController(Controller):
         if since is None:
             log.warning("the ConfigMap %s does not say since when tokens are tracked", TRACKING)
             return False
-        return datetime.combine(since, time(), moment.tzinfo) + timedelta(days=1) <= moment
+        return since < moment.date()
 
     def _is_unused(self, secret: Secret, now: datetime) -> bool:
         """Return whether a token is generated, no pod has its Secret, and no client has used it for long."""

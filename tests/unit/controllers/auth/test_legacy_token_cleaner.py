@@ -54,6 +54,7 @@ CASES = {
     "not tracked for long enough": Case(since=0),
     "tracked for long enough": Case(since=2, ends="invalid"),
     "ConfigMap with another text": Case(since=UNKNOWN),
+    "tracked since the last date there is": Case(since="9999-12-31"),
     "Secret of another type": Case(type="Opaque"),
     "account does not list the Secret": Case(is_listed=False),
     "created lately": Case(minutes=3),
@@ -137,8 +138,9 @@ async def track(cluster: ControlPlane, since: int | str | None) -> None:
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 async def test_pass_over_a_secret(cluster: ControlPlane, case: Case) -> None:
     before = await prepare(cluster, case)
-    async with running(cluster.client, cleaner(case.minutes)):
+    async with running(cluster.client, cleaner(case.minutes)) as manager:
         await cluster.advance(seconds=1)
+        assert all(counters.failures == 0 for counters in manager.counters.values())
     after = await found(cluster)
     if case.ends == "deleted":
         assert after is None
