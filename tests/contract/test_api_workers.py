@@ -304,7 +304,8 @@ async def test_generated_token_in_a_secret_is_warned_of_and_its_use_labelled(ser
     for method, path, code in (("GET", "/api", 200), ("GET", MAPS, 403), ("POST", MAPS, 403)):
         async with server.session(http, token).request(method, path, json=config_map("a")) as answer:
             assert (answer.status, answer.headers.getall("Warning")) == (code, [WARNING])
-    async with admin.get(f"{SECRETS}?watch=true&labelSelector=kubernetes.io/legacy-token-last-used") as watch:
+    used = f"{SECRETS}?watch=true&labelSelector=kubernetes.io/legacy-token-last-used"
+    async with asyncio.timeout(DEADLINE_SECONDS), admin.get(used) as watch:
         assert await next_name(watch) == "key"
 
 
