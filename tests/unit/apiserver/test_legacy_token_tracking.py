@@ -40,7 +40,9 @@ async def test_stored_date_is_kept(cluster: ControlPlane, text: str) -> None:
 @pytest.mark.parametrize(
     "text", ["BAD_TIMESTAMP", "2022-12-27T00:00:00Z", "2022-13-01", "20221227", "2022-1-2", "", None]
 )
-async def test_text_that_is_no_date_becomes_the_date_of_today(cluster: ControlPlane, text: str | None) -> None:
+async def test_text_that_is_no_date_becomes_the_date_of_today(
+    cluster: ControlPlane, text: str | None
+) -> None:
     await cluster.client.patch(ConfigMap, TRACKING, {"data": {"since": text, "a": "1"}}, "kube-system")
     assert await data(cluster) == {"since": date_text(clock.now()), "a": "1"}
 
