@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
 import re
 from collections.abc import AsyncIterator
@@ -20,7 +21,12 @@ from podling.client.requests import User
 from podling.store.memory import MemoryStore
 from tests.support.api_workers import WorkedServer, worked
 
-MAPS = "/api/v1/namespaces/default/configmaps"
+NAMESPACE = "/api/v1/namespaces/default"
+MAPS, SECRETS = f"{NAMESPACE}/configmaps", f"{NAMESPACE}/secrets"
+WARNING = (
+    '299 - "Use tokens from the TokenRequest API or manually created secret-based tokens instead of '
+    'auto-generated secret-based tokens."'
+)
 DEADLINE_SECONDS = 20
 # Ages in Tables, which differ when a second ends between two answers.
 AGE, NO_AGE = re.compile(r'"\d+s"'), '""'
@@ -278,6 +284,29 @@ async def test_user_of_a_forwarded_request_is_the_one_that_the_worker_has_found(
         assert answer.status == 403
     async with plain.get(MAPS, headers={HEADER: forged}) as answer:
         assert answer.status == 403
+
+
+async def test_generated_token_in_a_secret_is_warned_of_and_its_use_labelled(server: WorkedServer) -> None:
+    _, http = await server.worker()
+    admin = server.session(http)
+    account = {"metadata": {"name": "robot"}, "secrets": [{"name": "key"}]}
+    await made(admin, f"{NAMESPACE}/serviceaccounts", account)
+    metadata = {"name": "key", "annotations": {"kubernetes.io/service-account.name": "robot"}}
+    await made(admin, SECRETS, {"metadata": metadata, "type": "kubernetes.io/service-account-token"})
+    asked = {"spec": {"boundObjectRef": {"apiVersion": "v1", "kind": "Secret", "name": "key"}}}
+    granted = await made(admin, f"{NAMESPACE}/serviceaccounts/robot/token", asked)
+    token = granted["status"]["token"]
+    held = {"data": {"token": base64.b64encode(token.encode()).decode()}}
+    merge = {"Content-Type": "application/merge-patch+json"}
+    async with admin.patch(f"{SECRETS}/key", json=held, headers=merge) as answer:
+        assert answer.status == 200
+    await read(admin, f"{SECRETS}/key")
+    for method, path, code in (("GET", "/api", 200), ("GET", MAPS, 403), ("POST", MAPS, 403)):
+        async with server.session(http, token).request(method, path, json=config_map("a")) as answer:
+            assert (answer.status, answer.headers.getall("Warning")) == (code, [WARNING])
+    used = f"{SECRETS}?watch=true&labelSelector=kubernetes.io/legacy-token-last-used"
+    async with asyncio.timeout(DEADLINE_SECONDS), admin.get(used) as watch:
+        assert await next_name(watch) == "key"
 
 
 async def test_body_that_comes_after_its_head_is_forwarded_whole(server: WorkedServer) -> None:

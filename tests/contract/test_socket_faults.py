@@ -330,7 +330,7 @@ async def test_malformed_messages_close_the_connection(
         (record,) = (each for each in caplog.records if "closing the connection" in each.getMessage())
         assert record.levelno == logging.WARNING
         assert why in record.getMessage()
-        assert (await LocalClient(backend).list(ConfigMap)).items == (), "others are served on"
+        assert (await LocalClient(backend).list(ConfigMap, "default")).items == (), "others are served on"
 
 
 async def test_client_that_leaves_in_the_middle_of_a_frame_is_forgotten(
@@ -411,7 +411,7 @@ async def test_request_beyond_a_frame_is_too_large(cluster: ControlPlane, tmp_pa
         with pytest.raises(ApiError) as large:
             await backend.extra("any", bytes(FRAME_BYTES_MAX))
         assert large.value.code == 413
-        assert (await LocalClient(backend).list(ConfigMap)).items == ()
+        assert (await LocalClient(backend).list(ConfigMap, "default")).items == ()
 
 
 async def test_failure_of_the_server_is_an_internal_error(cluster: ControlPlane, tmp_path: Path) -> None:
@@ -481,4 +481,4 @@ async def test_old_socket_is_replaced(cluster: ControlPlane, tmp_path: Path) -> 
     left.bind(str(tmp_path / "api.sock"))
     left.close()
     async with socket_backend(cluster, tmp_path) as (_, backend):
-        assert (await LocalClient(backend).list(ConfigMap)).items == ()
+        assert (await LocalClient(backend).list(ConfigMap, "default")).items == ()

@@ -129,6 +129,7 @@ async def test_a_server_looks_after_its_store_and_its_loops() -> None:
         "poststarthook/start-kubernetes-service-controller": "",
         "poststarthook/start-kubernetes-service-cidr-controller": "",
         "poststarthook/start-service-ip-repair-controllers": "",
+        "poststarthook/start-legacy-token-tracking-controller": "",
     }
     await api.stop()
     ended = {name: check() for name, check in checks.items() if check()}

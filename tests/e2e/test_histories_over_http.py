@@ -22,7 +22,18 @@ from podling.apiserver.registry import watch as watches
 from podling.store.base import Store
 from podling.store.memory import MemoryStore
 from podling.store.sqlite import SqliteStore
-from tests.support.histories import Expired, Key, Model, Selection, Watcher, collection, in_pages, key_of
+from tests.support.histories import (
+    Expired,
+    Key,
+    Model,
+    Selection,
+    Watcher,
+    collection,
+    in_pages,
+    key_of,
+    model_of,
+    revision_of,
+)
 from tests.support.sequences import sequences
 from tests.support.served_by_workers import ServedByWorkers
 from tests.support.served_here import ServedHere
@@ -68,8 +79,8 @@ PROPERTY = settings(
 class History:
     """Performs steps on a server and on the model; every read compares the two."""
 
-    def __init__(self, server: ServedHere) -> None:
-        self._server, self._model = server, Model()
+    def __init__(self, server: ServedHere, model: Model) -> None:
+        self._server, self._model = server, model
         self._watchers = [Watcher(server, self._model, each) for each in SELECTIONS]
         self._pages: tuple[dict[str, str], str, set[Key]] | None = None
         self._count = 0
@@ -115,7 +126,7 @@ class History:
         elif verb == "PATCH":
             media_type = "application/merge-patch+json"
         made = await self._ask(verb, path, body, media_type)
-        self._model.changed(int(made["metadata"]["resourceVersion"]), key, labels)
+        self._model.changed(revision_of(made), key, labels)
 
     async def _delete(self, name: int, namespace: int, _: int) -> None:
         key = NAMESPACES[namespace % 2], NAMES[name]
@@ -188,7 +199,7 @@ class History:
 
 async def live(open_store: Callable[[], Awaitable[Store]], steps: list[Step]) -> None:
     async with asyncio.timeout(ANSWER_SECONDS), ServedHere(open_store) as server:
-        await History(server).perform(steps)
+        await History(server, await model_of(server)).perform(steps)
 
 
 @pytest.fixture(autouse=True)
@@ -229,7 +240,6 @@ def test_readers_see_one_order_of_sqlite_store(tmp_path_factory: pytest.TempPath
 
 
 WRITERS, WRITES, LISTERS = 4, 60, 2
-EVERYTHING = Selection(lambda key, labels: True, query={"labelSelector": "mine"})
 
 
 async def write_on(server: ServedHere, writer: int, random: Random) -> None:
@@ -255,7 +265,7 @@ async def write_on(server: ServedHere, writer: int, random: Random) -> None:
 
 async def list_on(server: ServedHere, limit: int, found: list[tuple[int, set[Key]]]) -> None:
     while True:
-        found.append(await in_pages(server, EVERYTHING, limit))
+        found.append(await in_pages(server, SELECTIONS[0], limit))
 
 
 async def follow_all_changes(server: ServedHere, model: Model, since: int) -> None:
@@ -266,11 +276,11 @@ async def follow_all_changes(server: ServedHere, model: Model, since: int) -> No
             event = json.loads(await response.content.readline())
             metadata = event["object"]["metadata"]
             labels = None if event["type"] == "DELETED" else metadata["labels"]
-            model.changed(int(metadata["resourceVersion"]), key_of(event["object"]), labels)
+            model.changed(revision_of(event["object"]), key_of(event["object"]), labels)
 
 
 async def crowd(server: ServedHere, seed: int) -> None:
-    model, lists = Model(), list[tuple[int, set[Key]]]()
+    model, lists = await model_of(server), list[tuple[int, set[Key]]]()
     watchers = [Watcher(server, model, each) for each in SELECTIONS]
     for watcher in watchers:
         await watcher.list_again(0, stream=False)
@@ -292,7 +302,7 @@ async def crowd(server: ServedHere, seed: int) -> None:
         watcher.cut()
     assert lists
     for revision, shown in lists:
-        assert shown == model.state(EVERYTHING, revision)
+        assert shown == model.state(SELECTIONS[0], revision)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -321,7 +331,7 @@ def test_readers_see_one_order_through_workers(tmp_path_factory: pytest.TempPath
 
         async def run() -> None:
             async with asyncio.timeout(ANSWER_SECONDS), ServedByWorkers(reopened, folder) as server:
-                await History(server).perform(steps)
+                await History(server, await model_of(server)).perform(steps)
 
         asyncio.run(run())
 

@@ -31,7 +31,8 @@ from podling.cluster.joined.identity import NodeIdentity
 from podling.cluster.joined.joined_node import JoinedNode
 from podling.cluster.joined.settings import JoinedSettings
 from podling.kubelet.node.machine import primary_address
-from podling.machinery import bootstrap_tokens, cluster_info
+from podling.machinery import cluster_info
+from podling.machinery.tokens import bootstrap_tokens
 from podling.node.joining.discovery import discover
 from podling.supervisor import Supervisor
 from tests.support.failing_tasks import FailingTasks, sites

@@ -87,6 +87,16 @@ async def in_pages(server: ServedHere, selection: Selection, limit: int) -> tupl
         query["continue"] = token
 
 
+async def model_of(server: ServedHere) -> Model:
+    """Return a model of the objects that the server has already."""
+    async with server.session.get(server.url(COLLECTION)) as response:
+        items = (await response.json())["items"]
+    model = Model()
+    for each in sorted(items, key=revision_of):
+        model.changed(revision_of(each), key_of(each), each["metadata"].get("labels", {}))
+    return model
+
+
 class Watcher:
     """A reader that lists once and then watches, over connections that break.
 
@@ -163,7 +173,7 @@ class Watcher:
             if self._response is None:
                 await self._open({"resourceVersion": str(self.seen)})
             event = await self._line()
-            revision = int(event["object"]["metadata"]["resourceVersion"])
+            revision = revision_of(event["object"])
             if event["type"] == "BOOKMARK":
                 assert revision >= self.seen
                 self.seen = revision
@@ -193,3 +203,7 @@ class Expired(Exception):
 
 def key_of(obj: dict[str, Any]) -> Key:
     return obj["metadata"]["namespace"], obj["metadata"]["name"]
+
+
+def revision_of(obj: dict[str, Any]) -> int:
+    return int(obj["metadata"]["resourceVersion"])

@@ -38,10 +38,19 @@ async def keep_at(look: Callable[[], Awaitable[object]], of: str, *, seconds: fl
 
 
 async def changed(
-    client: LocalClient, kind: type[ApiObject], resource_version: str, *, within: float | None
+    client: LocalClient,
+    kind: type[ApiObject],
+    resource_version: str,
+    *,
+    within: float | None,
+    namespace: str | None = None,
+    fields: str = "",
 ) -> None:
-    """Wait until an object of ``kind`` changes after ``resource_version``, or ``within`` seconds are over."""
-    watch = client.watch(kind, resource_version=resource_version)
+    """Wait until an object of ``kind`` changes after ``resource_version``, or ``within`` seconds are over.
+
+    ``namespace`` and ``fields``, a field selector, select the objects.
+    """
+    watch = client.watch(kind, namespace, resource_version=resource_version, field_selector=fields)
     try:
         async with clock.timeout(within):
             await anext(aiter(watch), None)

@@ -49,6 +49,7 @@ from podling.apiserver.http.health import Check
 from podling.apiserver.http.metrics import Collector
 from podling.apiserver.kinds.core.component_statuses import component_statuses
 from podling.apiserver.kinds.registry import rules_for
+from podling.apiserver.legacy_token_tracking import LegacyTokenTracking
 from podling.apiserver.loop_pieces import LoopPieces
 from podling.apiserver.plugin_support import PluginSupport
 from podling.apiserver.registry.eviction import Evictions
@@ -60,6 +61,7 @@ from podling.apiserver.resource_metrics.api import ResourceMetrics
 from podling.apiserver.resource_metrics.collector import Scrape
 from podling.apiserver.service_repair import ADDRESS_COMPONENT, PORT_COMPONENT, ServiceRepair
 from podling.apiserver.store_metrics import MeteredStore
+from podling.client.base import Client
 from podling.client.events import EventRecorder
 from podling.client.local import LocalClient
 from podling.client.requests import SYSTEM, Target, User, WriteOptions
@@ -142,6 +144,7 @@ class ApiServer:
         for plugin in plugins:
             plugin.initialize(self._support)
         self.tokens = Tokens(self.objects, signing_key)
+        self.collectors.append(self.tokens.legacy_uses)
         self.authenticator = Authenticator(self.tokens, static_tokens, self.objects)
         reviews = Reviews(self.authorizer, self.tokens, self.authenticator.token_user)
         self.registry.serve(reviews.handlers())
@@ -167,6 +170,7 @@ class ApiServer:
         self._service_cidr = DefaultServiceCIDR(self.client(), service_cidr, ranges)
         repairs = self._recorder(ADDRESS_COMPONENT), self._recorder(PORT_COMPONENT)
         self._service_repair = ServiceRepair(self.client(), ranges, *repairs)
+        self._token_tracking = LegacyTokenTracking(self.client())
         self._supervisor = Supervisor()
         self._pool: Pool | None = None
         self._loops: dict[str, asyncio.Task[None]] = {}
@@ -179,6 +183,7 @@ class ApiServer:
         await self.write_now_or_later("bootstrap", partial(bootstrap, self.registry, self._gates))
         await self.write_now_or_later("service-cidr", self._service_cidr.sync)
         await self.write_now_or_later("announcement", lambda: announce(self.registry, self._endpoint))
+        await self.write_now_or_later("legacy-token-tracking", self._token_tracking.sync)
         client, kinds = self.client(), Kinds(self._support.by_path, self._support.resource)
         added = partial(install, self._additions, self.registry, Lifecycle(client, self.catalogue))
         await self.write_now_or_later("extensions", added)
@@ -191,6 +196,8 @@ class ApiServer:
         )
         self._keep_running("start-kubernetes-service-cidr-controller", self._service_cidr.run)
         self._keep_running("start-service-ip-repair-controllers", self._service_repair.run)
+        self._keep_running("start-legacy-token-tracking-controller", self._token_tracking.run)
+        self._label_used_tokens(client)
         for name, recorder in self._recorders.items():
             self._supervisor.keep_running("apiserver/events", recorder.run, name)
 
@@ -219,6 +226,11 @@ class ApiServer:
         names where it has one."""
         loops = {f"poststarthook/{name}": partial(self._trouble, name) for name in self._loops}
         return {"etcd": lambda: self.store.trouble, **loops}
+
+    def _label_used_tokens(self, client: Client) -> None:
+        """Write with ``client`` which tokens in Secrets are used, until the server stops."""
+        label = partial(self.tokens.legacy_uses.run, client)
+        self._supervisor.keep_running("apiserver/legacy-token-uses", label)
 
     def _trouble(self, name: str) -> str:
         return self._supervisor.trouble(f"apiserver/{name}") or _trouble(self._loops[name])

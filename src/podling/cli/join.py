@@ -33,9 +33,10 @@ from podling.cluster.joined import settings as joined_settings
 from podling.cluster.joined.identity import NodeIdentity
 from podling.cluster.joined.settings import JoinedSettings
 from podling.cluster.own_log import OwnLog
-from podling.machinery import bootstrap_tokens, cluster_info
+from podling.machinery import cluster_info
 from podling.machinery.cluster_info import Networking
 from podling.machinery.network_ranges import CLUSTER_CIDR, VXLAN
+from podling.machinery.tokens import bootstrap_tokens
 from podling.node.joining.discovery import checked_url, discover
 from podling.node.joining.refusals import JoinRefused
 from podling.node.machine import node_ip_problem, node_names

@@ -11,10 +11,11 @@ from podling.cli.common_options import Failure
 from podling.client.base import Client
 from podling.client.http import HttpClient
 from podling.cluster.directory import DataDirectory
-from podling.machinery import bootstrap_tokens, cluster_info
-from podling.machinery.bootstrap_tokens import BootstrapToken
+from podling.machinery import cluster_info
 from podling.machinery.errors import ApiError, is_not_found
 from podling.machinery.tables import human_duration
+from podling.machinery.tokens import bootstrap_tokens
+from podling.machinery.tokens.bootstrap_tokens import BootstrapToken
 
 SIGNED_SECONDS = 5.0
 """The time that the signature with a new token may take."""

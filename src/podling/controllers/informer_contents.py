@@ -13,9 +13,10 @@ from msgspec.structs import replace
 from podling.api.core_v1 import ConfigMap, Secret
 from podling.client.transforms import without_managed_fields
 from podling.controllers.auth.root_ca import CONFIG_MAP
-from podling.controllers.auth.service_account_tokens import SECRET_TYPE
-from podling.machinery import bootstrap_tokens, cluster_info
+from podling.machinery import cluster_info
 from podling.machinery.encoding.custom import CustomObject
+from podling.machinery.tokens import bootstrap_tokens
+from podling.machinery.tokens.legacy_tokens import SECRET_TYPE
 
 READ_MAPS = (CONFIG_MAP, cluster_info.NAME)
 """Names of the ConfigMaps whose contents controllers read."""

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 
 class ControllerOptions(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The settings of the node controllers and of the autoscaler."""
+    """The settings of the controllers that have any."""
 
     node_monitor_period: float = 5.0
     node_monitor_grace_period: float = 50.0
@@ -22,6 +22,8 @@ class ControllerOptions(Struct, frozen=True, kw_only=True, omit_defaults=True):
     unhealthy_zone_threshold: float = 0.55
     terminated_pod_gc_threshold: int = 12500
     """The number of ended pods that are kept; 0 or less: all of them."""
+    legacy_service_account_token_clean_up_period: float = 365 * 24 * 3600.0
+    """The time without use after which a generated token in a Secret is made invalid, and then deleted."""
     horizontal_pod_autoscaler_sync_period: float = 15.0
     horizontal_pod_autoscaler_downscale_stabilization: float = 300.0
     horizontal_pod_autoscaler_tolerance: float = 0.1
@@ -34,6 +36,7 @@ POSITIVE = (
     "node_monitor_period",
     "node_monitor_grace_period",
     "node_startup_grace_period",
+    "legacy_service_account_token_clean_up_period",
     "horizontal_pod_autoscaler_sync_period",
 )
 NOT_NEGATIVE = (

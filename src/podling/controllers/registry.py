@@ -43,6 +43,10 @@ _CONTROLLERS = {
     "namespace-controller": ("namespace", "NamespaceController"),
     "serviceaccount-controller": ("auth.service_account", "ServiceAccountController"),
     "serviceaccount-token-controller": ("auth.service_account_tokens", "ServiceAccountTokensController"),
+    "legacy-serviceaccount-token-cleaner-controller": (
+        "auth.legacy_token_cleaner",
+        "LegacyTokenCleanerController",
+    ),
     "clusterrole-aggregation-controller": (
         "auth.clusterrole_aggregation",
         "ClusterRoleAggregationController",
@@ -96,6 +100,7 @@ _NAMESPACE = "namespace-controller"
 _GARBAGE = "garbage-collector-controller"
 _ROOT_CA = "root-ca-certificate-publisher-controller"
 _TOKENS = "serviceaccount-token-controller"
+_LEGACY_TOKENS = "legacy-serviceaccount-token-cleaner-controller"
 _PROVISIONER = "directory-volume-provisioner"
 _IPAM = "node-ipam-controller"
 _SIGNING = "certificatesigningrequest-signing-controller"
@@ -134,7 +139,7 @@ def controllers(  # noqa: PLR0913 the parts that controllers are made of
         signer: signs certificates; without it none are signed.
         others: aggregated APIs: what they keep in namespaces that end, and metrics.
         ranges: the cluster's addresses; every node gets a block of each range of pods.
-        options: settings of the node controllers and of the autoscaler.
+        options: settings of the controllers that have any.
         feature_gates: the gates that differ from their defaults.
     """
     gated = gated_resources(feature_gates)
@@ -148,6 +153,7 @@ def controllers(  # noqa: PLR0913 the parts that controllers are made of
         _IPAM: {"ranges": ranges.pods, "prefixes": ranges.node_prefixes},
         _LIFECYCLE: {"options": options},
         _POD_GC: {"options": options},
+        _LEGACY_TOKENS: {"options": options},
         _AUTOSCALER: {"metrics": others, "settings": autoscaler_settings(options)},
     }
     made: list[ControllerFactory] = []

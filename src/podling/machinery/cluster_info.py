@@ -17,9 +17,9 @@ from typing import Any
 
 import msgspec
 
-from podling.machinery.bootstrap_tokens import BootstrapToken
 from podling.machinery.network_ranges import MODES
 from podling.machinery.node_masks import NodeMasks
+from podling.machinery.tokens.bootstrap_tokens import BootstrapToken
 
 NAMESPACE = "kube-public"
 NAME = "cluster-info"

@@ -7,6 +7,8 @@ import re
 _UNITS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 _AMOUNT = re.compile(r"([0-9]*)(\.[0-9]*)?")
 _UNIT = re.compile(r"[^0-9.]*")
+_SECONDS_MAX = (2**63 - 1) / 1e9
+"""Go counts nanoseconds in 64 bits."""
 
 
 def seconds_of(text: str) -> float:
@@ -29,6 +31,8 @@ def seconds_of(text: str) -> float:
             raise ValueError(f'time: unknown unit "{unit[0]}" in duration "{text}"')
         total += float(amount[0]) * _UNITS[unit[0]]
         rest = rest[unit.end() :]
+        if total > _SECONDS_MAX:
+            raise ValueError(f'time: invalid duration "{text}"')
         if not rest:
             return sign * total
 

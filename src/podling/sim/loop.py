@@ -22,9 +22,9 @@ from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 from podling import clock
-from podling.sim.leaps import Leaps
+from podling.sim.idle.leaps import Leaps
+from podling.sim.idle.timers import Kind, NumberedTimer
 from podling.sim.machine_clock import machine_clock
-from podling.sim.timers import Kind, NumberedTimer
 
 T = TypeVar("T")
 

@@ -41,8 +41,8 @@ from podling.machinery.resource import Resource
 from podling.runtime.sim import FaultyRuntime, Scenario
 from podling.sim.connection import Connection, Observe, RequestObserver
 from podling.sim.faulty_store import FaultyStore
-from podling.sim.idle_time import IdleTime
-from podling.sim.lease_renewals import LeaseRenewals
+from podling.sim.idle.idle_time import IdleTime
+from podling.sim.idle.lease_renewals import LeaseRenewals
 from podling.sim.machine_clock import MachineClock
 from podling.sim.servers.simulated_servers import LOST, SimulatedServers
 from podling.sim.simulated_node import ROOT, NodeSettings, SimulatedNode
@@ -137,7 +137,7 @@ class SimulatedCluster:
         await self.start_control_plane()
 
     def _may_leap(self) -> bool:
-        """Return whether nothing happens, and nobody watches who would miss heartbeats.
+        """Return whether nothing happens, and no administrator watches, who would miss heartbeats.
 
         A wound clock notes by itself when clients are sent something.
         """

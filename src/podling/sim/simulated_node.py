@@ -33,7 +33,7 @@ from podling.node.static_pods import complete_static_pod
 from podling.runtime.failures import RuntimeFailure
 from podling.runtime.sim import FaultyRuntime
 from podling.sim.connection import Connection
-from podling.sim.lease_renewals import LeaseRenewals
+from podling.sim.idle.lease_renewals import LeaseRenewals
 from podling.supervisor import Supervisor
 
 ROOT = Path("/nonexistent/podling-simulation")

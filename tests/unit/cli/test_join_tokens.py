@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from podling.cli.join_tokens import new_token
-from podling.machinery import bootstrap_tokens
+from podling.machinery.tokens import bootstrap_tokens
 
 
 def test_new_tokens_have_the_form_and_differ() -> None:

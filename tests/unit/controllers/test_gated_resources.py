@@ -24,8 +24,10 @@ def group(namespace: str, name: str = "g", owners: tuple[OwnerReference, ...] = 
     return PodGroup(metadata=metadata, spec=PodGroupSpec(scheduling_policy=policy))
 
 
-async def names(cluster: ControlPlane, kind: type[ConfigMap] | type[PodGroup]) -> list[str]:
-    return [each.metadata.name or "" for each in (await cluster.client.list(kind)).items]
+async def names(
+    cluster: ControlPlane, kind: type[ConfigMap] | type[PodGroup], namespace: str = ""
+) -> list[str]:
+    return [each.metadata.name or "" for each in (await cluster.client.list(kind, namespace)).items]
 
 
 async def test_groups_are_deleted_with_their_namespace_and_their_owners() -> None:
@@ -45,10 +47,10 @@ async def test_groups_are_deleted_with_their_namespace_and_their_owners() -> Non
             )
             await client.create(group("default", "below", (below,)))
             await cluster.advance(minutes=1)
-            assert await names(cluster, ConfigMap) == ["owned"]
+            assert await names(cluster, ConfigMap, "default") == ["owned"]
             await client.delete(Namespace, "team")
             await client.delete(PodGroup, "g", "default")
             await cluster.advance(minutes=1)
             assert await names(cluster, PodGroup) == []
-            assert await names(cluster, ConfigMap) == []
+            assert await names(cluster, ConfigMap, "default") == []
             assert "team" not in [each.metadata.name for each in (await client.list(Namespace)).items]

@@ -10,9 +10,9 @@ from podling.api.core_v1 import ConfigMap, Pod, PodSpec, Secret
 from podling.api.meta_v1 import ManagedFieldsEntry, ObjectMeta
 from podling.client.base import Key
 from podling.controllers.auth.root_ca import CONFIG_MAP, RootCAController
-from podling.controllers.auth.service_account_tokens import SECRET_TYPE
 from podling.controllers.informer_contents import kept_of
 from podling.machinery.encoding.custom import CustomObject
+from podling.machinery.tokens.legacy_tokens import SECRET_TYPE
 from podling.testing import ControlPlane
 from tests.support.control_loops import running
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from podling import clock
-from podling.api.core_v1 import ConfigMap
+from podling.api.core_v1 import Secret
 from podling.api.meta_v1 import ObjectMeta
 from podling.apiserver.http.metrics import exposition
 from podling.client.base import Key
@@ -18,13 +18,13 @@ from tests.support.counts import samples
 
 
 class Slow(Controller):
-    """Takes a minute for each object, one after the other."""
+    """Takes a minute for each Secret, one after the other."""
 
     name = "slow-controller"
 
     def __init__(self, context: ControllerContext) -> None:
         super().__init__(context)
-        context.informers.informer(ConfigMap).add_handler(self.enqueue)
+        context.informers.informer(Secret).add_handler(self.enqueue)
 
     async def reconcile(self, key: Key) -> AwaitChange:
         await clock.sleep(60)
@@ -38,7 +38,7 @@ async def test_queue_metrics_show_waiting_and_running_keys(cluster: ControlPlane
             return samples([manager], f"workqueue_{name}")[("slow",)]
 
         for name in ("a", "b", "c"):
-            await cluster.client.create(ConfigMap(metadata=ObjectMeta(name=name, namespace="default")))
+            await cluster.client.create(Secret(metadata=ObjectMeta(name=name, namespace="default")))
         await cluster.advance(seconds=30)
         assert (read("adds_total"), read("depth"), read("retries_total")) == (3, 2, 0)
         assert read("unfinished_work_seconds") == pytest.approx(30, abs=1)

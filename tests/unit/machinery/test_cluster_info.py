@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 
 from podling.apiserver.auth.pki import Pki
 from podling.machinery import cluster_info
-from podling.machinery.bootstrap_tokens import BootstrapToken
 from podling.machinery.cluster_info import Networking, UnusableInformation, configuration, networking
 from podling.machinery.node_masks import NodeMasks
+from podling.machinery.tokens.bootstrap_tokens import BootstrapToken
 
 TOKEN = BootstrapToken("abcdef", "0123456789abcdef")
 

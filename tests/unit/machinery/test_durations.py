@@ -22,6 +22,7 @@ from podling.machinery.durations import go_duration, seconds_of
         ("3µs", 3e-6),
         ("7ns", 7e-9),
         ("1m0.5s", 60.5),
+        ("2562047h", 2562047 * 3600),
     ],
 )
 def test_duration_is_read_as_seconds(text: str, seconds: float) -> None:
@@ -38,6 +39,7 @@ def test_duration_is_read_as_seconds(text: str, seconds: float) -> None:
         ("3", 'time: missing unit in duration "3"'),
         ("1m3", 'time: missing unit in duration "1m3"'),
         ("1d", 'time: unknown unit "d" in duration "1d"'),
+        ("2562048h", 'time: invalid duration "2562048h"'),
     ],
 )
 def test_invalid_duration_is_refused_in_gos_words(text: str, message: str) -> None:

@@ -16,6 +16,7 @@ from datetime import datetime
 from podling import clock
 from podling.apiserver.admission.base import Objects
 from podling.apiserver.auth import bootstrap_tokens
+from podling.apiserver.auth.legacy_tokens import Warn
 from podling.apiserver.auth.token_claims import CREDENTIAL_ID
 from podling.apiserver.auth.tokens import Tokens
 from podling.client.requests import User
@@ -45,12 +46,13 @@ class Authenticator:
         self._static = dict(static_tokens or {})
         self._certificates: dict[bytes, tuple[User, datetime]] = {}
 
-    def user_of(self, certificate: bytes | None, authorization: str) -> User:
+    def user_of(self, certificate: bytes | None, authorization: str, warn: Warn = lambda text: None) -> User:
         """Return the user behind a request.
 
         Args:
             certificate: the client's certificate (DER) as TLS has verified it, if it showed one.
             authorization: the header's value, empty if there is none.
+            warn: takes a warning about the token.
 
         Raises 401 for a token that is not good, and for a certificate that has expired.
         """
@@ -62,12 +64,12 @@ class Authenticator:
         if not authorization:
             return ANONYMOUS
         scheme, _, token = authorization.partition(" ")
-        user = self.token_user(token.strip()) if scheme.lower() == "bearer" else None
+        user = self.token_user(token.strip(), warn) if scheme.lower() == "bearer" else None
         if user is None:
             raise errors.unauthorized()
         return user
 
-    def token_user(self, token: str) -> User | None:
+    def token_user(self, token: str, warn: Warn = lambda text: None) -> User | None:
         """Return the user that a bearer token names; None for a token that is not good."""
         if not token.isascii():
             return None
@@ -75,7 +77,7 @@ class Authenticator:
             if hmac.compare_digest(known.encode(), token.encode()):
                 return user
         bootstrapping = bootstrap_tokens.user_of(token, self._objects) if self._objects is not None else None
-        return bootstrapping or self._tokens.user_of(token)
+        return bootstrapping or self._tokens.user_of(token, warn=warn)
 
     def _from_certificate(self, der: bytes) -> tuple[User, datetime]:
         """Return the user of a certificate, and the end of its time."""

@@ -12,7 +12,7 @@ from podling import clock
 from podling.api.core_v1 import Secret
 from podling.apiserver.admission.base import Objects
 from podling.client.requests import User
-from podling.machinery import bootstrap_tokens
+from podling.machinery.tokens import bootstrap_tokens
 
 AUTHENTICATED = "system:authenticated"
 

@@ -16,6 +16,7 @@ from podling.apiserver.auth.role_rules import (
     WRITE,
     rule,
 )
+from podling.machinery.tokens.legacy_tokens import TRACKING
 
 NODE_RULES = (
     *ASK_ABOUT_RIGHTS,
@@ -112,6 +113,10 @@ _NODE_PROBLEM_DETECTOR = (
 COMPONENT_ROLES: dict[str, tuple[PolicyRule, ...]] = {
     "podling:node-network": _NODE_NETWORK,
     "system:auth-delegator": ASK_ABOUT_RIGHTS,
+    "system:controller:legacy-service-account-token-cleaner": (
+        rule(("get",), "core", "configmaps", TRACKING),
+        rule(("delete", "patch"), "core", "secrets"),
+    ),
     "system:heapster": (rule(READ, "core", "events namespaces nodes pods"),),
     "system:kube-aggregator": (rule(READ, "core", "endpoints services"),),
     "system:kube-controller-manager": _CONTROLLER_MANAGER,

@@ -160,6 +160,11 @@ _BINDINGS = (
     ("system:node-proxier", "system:node-proxier", (("User", "system:kube-proxy"),)),
     ("system:kube-dns", "system:kube-dns", (("ServiceAccount", "kube-dns"),)),
     ("system:kube-scheduler", "system:kube-scheduler", (("User", "system:kube-scheduler"),)),
+    (
+        "system:controller:legacy-service-account-token-cleaner",
+        "system:controller:legacy-service-account-token-cleaner",
+        (("ServiceAccount", "legacy-service-account-token-cleaner"),),
+    ),
     ("system:volume-scheduler", "system:volume-scheduler", (("User", "system:kube-scheduler"),)),
     (
         "system:kube-controller-manager",

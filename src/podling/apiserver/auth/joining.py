@@ -18,8 +18,8 @@ from podling.apiserver.auth.default_roles import RBAC, subject
 from podling.apiserver.auth.role_rules import rule
 from podling.client.local import LocalClient
 from podling.machinery import cluster_info
-from podling.machinery.bootstrap_tokens import NODE_GROUP
 from podling.machinery.errors import ApiError, is_already_exists, unless_gone
+from podling.machinery.tokens.bootstrap_tokens import NODE_GROUP
 
 READER = "kubeadm:bootstrap-signer-clusterinfo"
 GET_NODES = "kubeadm:get-nodes"

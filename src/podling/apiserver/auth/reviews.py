@@ -91,7 +91,7 @@ class Reviews:
         if not body.spec.token:
             raise errors.bad_request("token is required for TokenReview in authentication")
         wanted = body.spec.audiences or (ISSUER,)
-        verified = self._tokens.verify(body.spec.token)
+        verified = self._tokens.verify(body.spec.token, options.warnings.append)
         found = verified.user if verified else self._token_user(body.spec.token)
         meant_for = verified.audiences if verified else (ISSUER,)
         audiences = tuple(each for each in wanted if each in meant_for)

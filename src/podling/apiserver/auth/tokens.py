@@ -22,6 +22,7 @@ from podling.api.core_v1 import Node, Pod, Secret, ServiceAccount
 from podling.api.meta_v1 import ObjectMeta
 from podling.apiserver.admission.base import Objects
 from podling.apiserver.auth.issuer import ALGORITHM, ISSUER, key_id
+from podling.apiserver.auth.legacy_tokens import LegacyTokenUses, Warn, is_legacy
 from podling.apiserver.auth.token_claims import PODS_SECONDS, Verified, claims_of, extended, verified
 from podling.client.requests import Target, User, WriteOptions
 from podling.machinery import errors, fields
@@ -53,6 +54,7 @@ class Tokens:
         self._pem = key
         self._key: EllipticCurvePrivateKey | None = None
         self._verified: dict[str, Verified] = {}
+        self.legacy_uses = LegacyTokenUses()
 
     async def request(self, target: Target, user: User, body: Any, options: WriteOptions) -> TokenRequest:
         """``serviceaccounts/token``: a token for the account that ``target`` names."""
@@ -88,15 +90,20 @@ class Tokens:
         status = TokenRequestStatus(token=self._sign(claims), expiration_timestamp=expires)
         return TokenRequest(metadata=metadata, spec=spec, status=status)
 
-    def user_of(self, token: str, audiences: Sequence[str] = (ISSUER,)) -> User | None:
+    def user_of(
+        self, token: str, audiences: Sequence[str] = (ISSUER,), warn: Warn = lambda text: None
+    ) -> User | None:
         """Return the token's user; None if the token is not (any more) valid for any of ``audiences``."""
-        verified = self.verify(token)
+        verified = self.verify(token, warn)
         if verified is None or not set(verified.audiences) & set(audiences):
             return None
         return verified.user
 
-    def verify(self, token: str) -> Verified | None:
-        """Return the content of a token, or None if it is no longer valid."""
+    def verify(self, token: str, warn: Warn = lambda text: None) -> Verified | None:
+        """Return the content of a token, or None if it is no longer valid.
+
+        ``warn`` takes a warning for the client that uses it.
+        """
         now = clock.now()
         known = self._verified.get(token)
         if known is None:
@@ -111,17 +118,21 @@ class Tokens:
         if known.expires + LEEWAY < now:
             del self._verified[token]
             return None
-        return known if self._still_there(known, now) else None
+        return known if self._still_there(token, known, now, warn) else None
 
-    def _still_there(self, known: Verified, now: datetime) -> bool:
+    def _still_there(self, token: str, known: Verified, now: datetime, warn: Warn) -> bool:
         account = self._objects.get(ServiceAccount, known.account, known.namespace)
-        if not _is_there(account, known.user.uid, now):
+        if account is None or not _is_there(account, known.user.uid, now):
             return False
         if known.bound is None:
             return True
         kind, name, uid = known.bound
         obj = self._objects.get(_BOUND[kind], name, "" if kind == "Node" else known.namespace)
-        return _is_there(obj, uid, now)
+        if not _is_there(obj, uid, now):
+            return False
+        if isinstance(obj, Secret) and is_legacy(token, obj):
+            return self.legacy_uses.admit(obj, account, warn)
+        return True
 
     def _bound(self, ref: BoundObjectReference | None, target: Target) -> tuple[str, Any, Node | None] | None:
         """The object a token is to be bound to, and for a pod its node."""

@@ -14,6 +14,7 @@ from aiohttp import HttpVersion11, hdrs, web
 from multidict import CIMultiDict, istr
 
 from podling import clock, ids
+from podling.apiserver.http.negotiation import warning_headers
 from podling.client.requests import User
 from podling.machinery import errors
 from podling.streaming.aiohttp_internals import (
@@ -110,6 +111,8 @@ class HttpRequest(CompletingRequest):
     """The time that the body may take to arrive, and then the client to read the answer."""
     warnings: Sequence[str] = ()
     """Warnings for the client, sent with any answer."""
+    token_warning: str = ""
+    """A warning about the token of the request, which is in answers of other servers, too."""
 
     @property
     def has_small_body(self) -> bool:
@@ -120,9 +123,13 @@ class HttpRequest(CompletingRequest):
     @property
     def is_usual(self) -> bool:
         """True if an ``Answer`` may answer it."""
-        if self.version != HttpVersion11 or self.method == "HEAD":
+        if self.version != HttpVersion11 or self.method == "HEAD" or self.token_warning:
             return False
         return self.keep_alive and AUDIT_ID not in self.headers
+
+    def warn_of_token(self, text: str) -> None:
+        """Send a warning about the token with the answer."""
+        self.token_warning = text
 
     async def read(self) -> bytes:
         """Return the body; most came with the head and need not be waited for.
@@ -178,6 +185,10 @@ class HttpRequest(CompletingRequest):
             del headers["Server"]
         if AUDIT_ID not in headers:  # an answer of the writer has one
             headers[AUDIT_ID] = audit_id(self)
+        if self.token_warning:
+            others = headers.popall(hdrs.WARNING, [])
+            first = warning_headers([self.token_warning])
+            headers.extend((hdrs.WARNING, each) for each in (*first, *others))
         if CACHE_CONTROL not in headers:
             headers[CACHE_CONTROL] = NOT_KEPT
         if self.flow is not None:

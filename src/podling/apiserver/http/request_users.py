@@ -21,7 +21,7 @@ def user_of(request: HttpRequest, authenticator: Authenticator, authorizer: Rbac
     authorization = request.headers.get(hdrs.AUTHORIZATION, "")
     if certificate is None and not authorization:
         return ANONYMOUS
-    user = authenticator.user_of(certificate, authorization)
+    user = authenticator.user_of(certificate, authorization, request.warn_of_token)
     if impersonation.USER not in request.headers:
         return user
     return impersonation.impersonated(user, request.headers, authorizer)

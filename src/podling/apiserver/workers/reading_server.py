@@ -12,6 +12,7 @@ from podling.apiserver.http.health import Check
 from podling.apiserver.resource_metrics.api import ResourceMetrics
 from podling.apiserver.server import ApiServer
 from podling.apiserver.workers.following import Follower
+from podling.client.base import Client
 from podling.machinery import errors
 from podling.store.replica import Replica
 
@@ -24,11 +25,12 @@ class ReadingApiServer(ApiServer):
     What is derived from stored objects (roles, definitions, flow schemas, APIServices) follows the replica.
     """
 
-    def follow(self, replica: Replica, follower: Follower) -> None:
-        """Begin to follow the writer."""
+    def follow(self, replica: Replica, follower: Follower, writer: Client) -> None:
+        """Begin to follow the writer, and to write by way of it which tokens in Secrets are used."""
         self._replica, self._follower = replica, follower
         replica.replaced = self._load_again
         self._keep_running("store-follower", follower.run)
+        self._label_used_tokens(writer)
 
     async def start(self) -> None:
         """Wait for the first snapshot, and read from it what requests need."""

@@ -17,6 +17,7 @@ from podling.apiserver.workers.forwarding import Forwarding
 from podling.apiserver.workers.reading_server import ReadingApiServer
 from podling.apiserver.workers.writer import Writer
 from podling.client.component_reports import ComponentReports
+from podling.client.local import LocalClient
 from podling.client.socket_backend import SocketBackend
 from podling.client.store_follow import follow
 from podling.store.replica import Replica
@@ -67,7 +68,8 @@ class ApiWorker:
         self._stack.push_async_callback(forwarding.close)
         self.api = self._new_api(self.replica)
         self._stack.push_async_callback(self.api.stop)
-        self.api.follow(self.replica, Follower(self.replica, partial(follow, backend)))
+        follower = Follower(self.replica, partial(follow, backend))
+        self.api.follow(self.replica, follower, LocalClient(backend))
         await self.api.start()
         streams = None
         if self._new_connector is not None:

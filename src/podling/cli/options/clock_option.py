@@ -69,8 +69,8 @@ async def leaping(cluster: Cluster) -> AsyncIterator[None]:
     if not isinstance(winding, Winding):
         yield
         return
-    from podling.sim.idle_time import IdleTime
-    from podling.sim.lease_renewals import LeaseRenewals
+    from podling.sim.idle.idle_time import IdleTime
+    from podling.sim.idle.lease_renewals import LeaseRenewals
 
     leases = LeaseRenewals(lambda: cluster.store)
     cluster.keep_lease = partial(leases.keep, None)

@@ -22,6 +22,8 @@ HELP = {
     "large_cluster_size_threshold": "The number of nodes above which a zone is large.",
     "unhealthy_zone_threshold": "The share of nodes that are not Ready from which a zone is not healthy.",
     "terminated_pod_gc_threshold": "The number of ended pods that are kept; 0 keeps all.",
+    "legacy_service_account_token_clean_up_period": "The time without use after which a generated token in a "
+    "Secret is made invalid, and then deleted.",
     "horizontal_pod_autoscaler_sync_period": "The interval between two looks at an autoscaler.",
     "horizontal_pod_autoscaler_downscale_stabilization": "The window in which the highest recommendation "
     "counts before an autoscaler scales down.",

@@ -10,8 +10,8 @@ from podling.apiserver.auth.pki import write_private
 from podling.client.http import HttpClient
 from podling.client.kubeconfig import Connection
 from podling.cluster.directory import DataDirectory
-from podling.machinery.bootstrap_tokens import BootstrapToken
 from podling.machinery.cluster_info import Networking
+from podling.machinery.tokens.bootstrap_tokens import BootstrapToken
 from podling.node.joining.discovery import FoundCluster
 from podling.node.joining.key_pairs import PairFile, new_key
 from podling.node.joining.tls_bootstrap import check_name, cluster_networking, first_certificate

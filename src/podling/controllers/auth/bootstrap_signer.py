@@ -16,8 +16,9 @@ from podling.api.core_v1 import ConfigMap, Secret
 from podling.client.base import Key
 from podling.client.runner import AwaitChange
 from podling.controllers.base import Controller, ControllerContext
-from podling.machinery import bootstrap_tokens, cluster_info
+from podling.machinery import cluster_info
 from podling.machinery.errors import unless_gone
+from podling.machinery.tokens import bootstrap_tokens
 
 INFORMATION = Key(cluster_info.NAMESPACE, cluster_info.NAME)
 

@@ -11,8 +11,8 @@ from datetime import datetime, timedelta
 from msgspec import Struct, structs
 
 from podling.api.certificates_v1 import CertificateSigningRequest, CertificateSigningRequestCondition
-from podling.machinery.bootstrap_tokens import GROUP as BOOTSTRAPPERS
 from podling.machinery.certificate_requests import Wanted, pem_of
+from podling.machinery.tokens.bootstrap_tokens import GROUP as BOOTSTRAPPERS
 
 CLIENT = "kubernetes.io/kube-apiserver-client"
 KUBELET_CLIENT = "kubernetes.io/kube-apiserver-client-kubelet"

@@ -22,10 +22,8 @@ from podling.client.base import Key, key_of
 from podling.client.runner import AwaitChange
 from podling.controllers.base import Controller, ControllerContext
 from podling.machinery.errors import unless_gone
+from podling.machinery.tokens.legacy_tokens import ACCOUNT_NAME, ACCOUNT_UID, SECRET_TYPE
 
-SECRET_TYPE = "kubernetes.io/service-account-token"
-ACCOUNT_NAME = "kubernetes.io/service-account.name"
-ACCOUNT_UID = "kubernetes.io/service-account.uid"
 SECONDS_MAX = 1 << 32
 BY_ACCOUNT = "service account"
 

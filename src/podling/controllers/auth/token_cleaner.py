@@ -15,8 +15,8 @@ from podling.client.base import Key
 from podling.client.runner import AwaitChange, RequeueAfter
 from podling.controllers.auth.bootstrap_signer import is_bootstrap_token
 from podling.controllers.base import Controller, ControllerContext
-from podling.machinery import bootstrap_tokens
 from podling.machinery.errors import ApiError, is_conflict, is_not_found
+from podling.machinery.tokens import bootstrap_tokens
 
 
 class TokenCleanerController(Controller):

@@ -16,8 +16,8 @@ from podling.client.base import Unreachable
 from podling.client.http import HttpClient
 from podling.client.kubeconfig import Connection
 from podling.machinery import cluster_info
-from podling.machinery.bootstrap_tokens import BootstrapToken
 from podling.machinery.errors import ApiError
+from podling.machinery.tokens.bootstrap_tokens import BootstrapToken
 from podling.node.joining.refusals import NEW_TOKEN, JoinRefused
 
 

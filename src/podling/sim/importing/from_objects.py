@@ -12,6 +12,7 @@ from datetime import datetime
 from statistics import median
 from typing import Any
 
+from podling.machinery.tokens.legacy_tokens import SECRET_TYPE, TRACKING
 from podling.sim.importing.cleaning import cleaned, template_of
 from podling.sim.importing.node_groups import facts_of, groups
 from podling.sim.importing.script_groups import (
@@ -44,6 +45,7 @@ LAST = ("Service", "PodDisruptionBudget", "HorizontalPodAutoscaler")
 ORDER = (*FIRST, *WORKLOADS, *LAST)
 MADE_BY_ITSELF = (
     "kube-root-ca.crt",
+    TRACKING,
     "kubernetes",
     "default",
     "kube-system",
@@ -116,7 +118,7 @@ def is_made_by_others(each: Plain) -> bool:
         return True
     if kind == "PriorityClass" and metadata["name"].startswith("system-"):
         return True
-    if kind == "Secret" and each.get("type") == "kubernetes.io/service-account-token":
+    if kind == "Secret" and each.get("type") == SECRET_TYPE:
         return True
     if any(owner.get("controller") for owner in metadata.get("ownerReferences") or ()):
         return True

@@ -77,7 +77,7 @@ async def test_refusal_has_the_message_of_the_webhook(
     await configure(plane, ValidatingWebhookConfiguration, hook.webhook())
     error = await refusal(plane)
     assert (error.code, str(error)) == (code, f'admission webhook "a.example.com" {text}')
-    assert (await plane.client.list(ConfigMap)).items == ()
+    assert (await plane.client.list(ConfigMap, "default")).items == ()
 
 
 async def test_warnings_are_passed_on(plane: ControlPlane, hook: Hook) -> None:

@@ -11,9 +11,9 @@ from msgspec import structs
 from podling import clock
 from podling.api.authentication_v1 import TokenReview, TokenReviewSpec
 from podling.api.core_v1 import Secret
-from podling.machinery import bootstrap_tokens
-from podling.machinery.bootstrap_tokens import BootstrapToken
 from podling.machinery.errors import ApiError
+from podling.machinery.tokens import bootstrap_tokens
+from podling.machinery.tokens.bootstrap_tokens import BootstrapToken
 from podling.testing import ControlPlane
 
 TOKEN = BootstrapToken("abcdef", "0123456789abcdef")

@@ -7,8 +7,9 @@ from podling.api.core_v1 import ConfigMap, Secret
 from podling.api.meta_v1 import ObjectMeta
 from podling.client.base import Client
 from podling.controllers.auth.bootstrap_signer import BootstrapSignerController
-from podling.machinery import bootstrap_tokens, cluster_info
-from podling.machinery.bootstrap_tokens import BootstrapToken
+from podling.machinery import cluster_info
+from podling.machinery.tokens import bootstrap_tokens
+from podling.machinery.tokens.bootstrap_tokens import BootstrapToken
 from podling.testing import ControlPlane
 from tests.support.control_loops import running
 

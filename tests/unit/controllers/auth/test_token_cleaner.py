@@ -12,8 +12,8 @@ from podling.api.meta_v1 import ObjectMeta
 from podling.client.base import Client
 from podling.controllers.auth.bootstrap_signer import BootstrapSignerController
 from podling.controllers.auth.token_cleaner import TokenCleanerController
-from podling.machinery import bootstrap_tokens
-from podling.machinery.bootstrap_tokens import BootstrapToken
+from podling.machinery.tokens import bootstrap_tokens
+from podling.machinery.tokens.bootstrap_tokens import BootstrapToken
 from podling.testing import ControlPlane
 from tests.support.control_loops import running
 

@@ -6,7 +6,7 @@ import pytest
 
 from podling.api.core_v1 import ConfigMap
 from podling.machinery import cluster_info
-from podling.machinery.bootstrap_tokens import BootstrapToken
+from podling.machinery.tokens.bootstrap_tokens import BootstrapToken
 from podling.node.joining.discovery import checked_url, signed_text
 from podling.node.joining.refusals import JoinRefused
 

@@ -173,6 +173,7 @@ def test_notes_name_what_is_left_out(each: Plain, note: str) -> None:
         obj("Pod", "over", status={"phase": "Succeeded"}),
         obj("Job", "over", status={"conditions": [{"type": "Complete", "status": "True"}]}),
         obj("ConfigMap", "kube-root-ca.crt"),
+        obj("ConfigMap", "kube-apiserver-legacy-service-account-token-tracking", namespace="kube-system"),
         obj("Service", "kubernetes", namespace="default"),
         obj("Namespace", "kube-system"),
         obj("Secret", "token", type="kubernetes.io/service-account-token"),

@@ -27,10 +27,9 @@ from podling.machinery.encoding.jsonscan import complaint
 from podling.machinery.encoding.plain import json_type
 from podling.machinery.fields import Path
 from podling.machinery.tables import Column
+from podling.machinery.tokens.legacy_tokens import ACCOUNT_NAME, SECRET_TYPE
 
 OPAQUE = "Opaque"
-SERVICE_ACCOUNT_TOKEN = "kubernetes.io/service-account-token"
-ACCOUNT_ANNOTATION = "kubernetes.io/service-account.name"
 TLS = "kubernetes.io/tls"
 DATA = Path("data")
 
@@ -85,8 +84,8 @@ class SecretRules(KindRules[Secret]):
 
 def _type_errors(obj: Secret) -> Errors:
     type_ = obj.type or ""
-    if type_ == SERVICE_ACCOUNT_TOKEN and not obj.metadata.annotations.get(ACCOUNT_ANNOTATION):
-        return [fields.required(Path("metadata.annotations").key(ACCOUNT_ANNOTATION))]
+    if type_ == SECRET_TYPE and not obj.metadata.annotations.get(ACCOUNT_NAME):
+        return [fields.required(Path("metadata.annotations").key(ACCOUNT_NAME))]
     if type_ == "kubernetes.io/basic-auth" and not {"username", "password"} & obj.data.keys():
         return [fields.required(DATA.key("username")), fields.required(DATA.key("password"))]
     if type_ == "kubernetes.io/ssh-auth" and not obj.data.get("ssh-privatekey"):

@@ -1,4 +1,4 @@
-"""The timers of the virtual-time loop: in the order of their making, and of kinds that leaps tell apart."""
+"""The timers of the virtual-time loop: ordered by their making, and of kinds that leaps treat differently."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from enum import IntEnum
 
 
 class Kind(IntEnum):
-    """The kinds of timers, by what a leap over their moment does with them (``podling.sim.leaps``)."""
+    """The kinds of timers, by what a leap over their moment does with them (``podling.sim.idle.leaps``)."""
 
     EVENT = 0
     """No leap passes over it."""

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from msgspec import structs
 
 from podling.api.core_v1 import Secret
-from podling.machinery import bootstrap_tokens
-from podling.machinery.bootstrap_tokens import BootstrapToken
+from podling.machinery.tokens import bootstrap_tokens
+from podling.machinery.tokens.bootstrap_tokens import BootstrapToken
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 TOKEN = BootstrapToken("abcdef", "0123456789abcdef")

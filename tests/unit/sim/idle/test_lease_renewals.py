@@ -24,7 +24,7 @@ from podling.machinery.errors import service_unavailable
 from podling.machinery.scheme import resource_of
 from podling.sim.connection import RequestFault
 from podling.sim.faulty_store import FaultyStore, StoreFault
-from podling.sim.lease_renewals import is_about_renewals
+from podling.sim.idle.lease_renewals import is_about_renewals
 from podling.sim.servers.scripted_handler import ScriptedHandler
 from podling.sim.servers.server_scripts import Server
 from podling.sim.simulated_cluster import SimulatedCluster, simulated_cluster

@@ -10,7 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from podling import clock
-from podling.sim import leaps
+from podling.sim.idle import leaps
 from podling.sim.loop import VirtualTimeLoop
 from podling.sim.runner import run_scenario
 from podling.sim.scenario_file import read_scenario

@@ -13,7 +13,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from podling.sim.timers import Kind, NumberedTimer
+from podling.sim.idle.timers import Kind, NumberedTimer
 from podling.winding import LANDING_SECONDS, LEAP_SECONDS_MAX
 
 if TYPE_CHECKING:
@@ -47,13 +47,13 @@ class Leaps:
     ) -> NumberedTimer:
         """Call ``callback`` after so many seconds, or later if time leaps."""
         kind = Kind.HEARTBEAT if is_heartbeat else Kind.ROUND
-        return self._loop.add_timer(self._loop.time() + seconds, callback, arguments, kind=kind)
+        return self._loop.add_timer(self._loop.steady_time() + seconds, callback, arguments, kind=kind)
 
     def call_report(
         self, seconds: float, period: float, callback: Callable[..., object], *arguments: object
     ) -> NumberedTimer:
         """Call ``callback`` after so many seconds, or whole periods later if time leaps."""
-        when = self._loop.time() + seconds
+        when = self._loop.steady_time() + seconds
         return self._loop.add_timer(when, callback, arguments, kind=Kind.REPORT, period=period)
 
     def make_passed(self) -> bool:

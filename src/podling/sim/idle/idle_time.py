@@ -15,7 +15,7 @@ from podling import clock
 from podling.api.core_v1 import Node
 from podling.apiserver.registry.objects import stored
 from podling.machinery.scheme import resource_of
-from podling.sim.lease_renewals import LeaseRenewals
+from podling.sim.idle.lease_renewals import LeaseRenewals
 from podling.store.base import Entry, Store
 
 QUIET_SECONDS = 25.0

@@ -1,0 +1,1 @@
+"""Tokens in Secrets: of machines that join, and of service accounts."""
