@@ -117,7 +117,9 @@ class Scene:
         return {each.type: (each.status, each.reason, each.message) for each in found}
 
     async def events(self) -> list[str]:
-        found = (await self.client.list(Event, "default")).items
+        """Return the events in the order of their writing: names of those of one moment end in drawn digits."""
+        found = list((await self.client.list(Event, "default")).items)
+        found.sort(key=lambda event: int(event.metadata.resource_version or 0))
         return [f"{each.type} {each.reason}: {each.message}" for each in found]
 
     async def look(self, times: int = 1) -> None:
