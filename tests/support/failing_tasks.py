@@ -102,11 +102,18 @@ class Driven:
                     self._fault = None
                     step = partial(steps.throw, error)
                     continue
-                if isinstance(waited, asyncio.Future) and waited.done() and not waited.cancelled():
-                    step = partial(steps.send, None)  # the wait has just ended well; the next one fails
+                if _has_ended(waited):
+                    step = partial(steps.send, None)  # the wait has just ended by itself; the next one fails
                     continue
             fault, self._fault = self._fault, None
             step = partial(steps.throw, fault)
+
+
+def _has_ended(waited: object) -> bool:
+    """Return whether a wait ended otherwise than by a cancellation, which ``gather`` has as its error."""
+    if not isinstance(waited, asyncio.Future) or not waited.done() or waited.cancelled():
+        return False
+    return not isinstance(waited.exception(), asyncio.CancelledError)
 
 
 @dataclass(eq=False, slots=True)

@@ -78,7 +78,7 @@ NEEDS_SOCKETS = (
 NEEDS_JOINED_NODE = ("cli/join.py", "cluster/joined/joined_node.py")
 """Files whose tasks ``tests/e2e/test_supervised_tasks_of_joined_nodes.py`` runs."""
 
-SIMULATED = ("sim/lease_renewals.py", "sim/simulated_cluster.py", "sim/simulated_node.py")
+SIMULATED = ("sim/idle/lease_renewals.py", "sim/simulated_cluster.py", "sim/simulated_node.py")
 """Files whose tasks ``test_every_task_of_a_simulated_cluster_may_fail_once`` runs."""
 
 PLAYED = ("sim/scenario_tasks.py",)
