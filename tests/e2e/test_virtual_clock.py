@@ -64,6 +64,10 @@ def lease(cluster: RealCluster) -> tuple[int, datetime]:
 
 
 def test_cron_job_runs_its_day_in_one_command(cluster: RealCluster) -> None:
+    began = now(cluster)
+    half_past = began.replace(minute=30, second=0, microsecond=0)
+    to_half_past = (half_past - began).total_seconds() % 3600  # far from the moments at which jobs run
+    clock(cluster, "advance", f"{to_half_past:.0f}s")
     life = json.dumps({"runs": [{"seconds": 30}]})
     pod = {"restartPolicy": "Never", "containers": [{"name": "main", "image": "app"}]}
     template = {"metadata": {"annotations": {"sim.podling.dev/main": life}}, "spec": pod}
