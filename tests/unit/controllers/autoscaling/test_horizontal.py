@@ -117,7 +117,7 @@ class Scene:
         return {each.type: (each.status, each.reason, each.message) for each in found}
 
     async def events(self) -> list[str]:
-        """Return the events in the order of their writing: names of those of one moment end in drawn digits."""
+        """Return the events in the order of their writing; the names of those of one moment are drawn."""
         found = list((await self.client.list(Event, "default")).items)
         found.sort(key=lambda event: int(event.metadata.resource_version or 0))
         return [f"{each.type} {each.reason}: {each.message}" for each in found]
