@@ -65,7 +65,7 @@ class JumpingSelector(selectors.DefaultSelector):
             return []
         if timeout is None:
             raise Deadlock("every task is waiting and no timer is set")
-        leap = self.leaps.end(self.jump)
+        leap = self.leaps.leap(self.jump)
         self.jump = self.jump + max(timeout, 0.0) if leap is None else leap
         return []
 
@@ -118,7 +118,7 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
         timer = NumberedTimer(when, callback, args, self, context)
         timer.kind, timer.period = kind, period
         self._timers_made = timer.number = self._timers_made + 1
-        heapq.heappush(self.timers, timer)
+        heapq.heappush(self._scheduled, timer)  # type: ignore[attr-defined]
         timer._scheduled = True  # type: ignore[attr-defined]
         return timer
 

@@ -45,8 +45,8 @@ PREPARATION_SECONDS = 60.0
 """The time after the nodes are Ready before the scenario begins: controllers make their first objects."""
 TICK_SECONDS = 10.0
 SAMPLES_MAX = 400
-INSTANT = timedelta(milliseconds=1)
 """A run has about so many samples, at least one second apart."""
+INSTANT = timedelta(milliseconds=1)
 
 Progress = Callable[["Run"], None]
 

@@ -65,7 +65,7 @@ class Leaps:
                 self._loop.call_soon(timer._run)
         return True
 
-    def end(self, now: float) -> float | None:
+    def leap(self, now: float) -> float | None:
         """Leap from ``now``, if that is possible; return the moment to which time moves."""
         timers = self._loop.timers
         if timers[0].kind is Kind.EVENT or now < self._asked_at + LOOK_SECONDS:

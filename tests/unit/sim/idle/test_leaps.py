@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,9 +11,10 @@ import pytest
 from msgspec.structs import replace
 
 from podling import clock
+from podling.sim.held_loop import HeldLoop
 from podling.sim.idle import leaps
 from podling.sim.loop import VirtualTimeLoop
-from podling.sim.runner import run_scenario
+from podling.sim.runner import Run, run_scenario, start_of
 from podling.sim.scenario_file import read_scenario
 from tests.support.scenarios import EXAMPLES, FOLDER, scenario, web
 
@@ -152,3 +154,25 @@ def test_samples_of_a_run_are_those_without_leaps(monkeypatch: pytest.MonkeyPatc
     both = ([replace(each, revision=0) for each in run.samples] for run in (leaping, stepping))
     assert next(both) == next(both)
     assert leaping.samples[-1].revision < stepping.samples[-1].revision, "there was a leap"
+
+
+@pytest.mark.parametrize("moment", [240.0, 300.0, 777.7, 2000.0])
+def test_run_that_is_stopped_within_a_leap_goes_on_as_if_it_had_not_been(moment: float) -> None:
+    found = scenario(QUIET)
+
+    stops = list[float]()
+
+    async def stopped() -> str:
+        loop = asyncio.get_running_loop()
+        assert isinstance(loop, HeldLoop)
+
+        def go_on() -> None:
+            stops.append(clock.monotonic())
+            loop.release()
+
+        loop.hold_at(moment, go_on)
+        return (await Run(found, FOLDER, 1).execute()).digest
+
+    with asyncio.Runner(loop_factory=lambda: HeldLoop(1, start_of(found))) as runner:
+        assert runner.run(stopped()) == run_scenario(found, FOLDER, 1)[0].digest
+    assert stops == [moment]
