@@ -121,8 +121,10 @@ def measured(size: Size, profile: str = "") -> Result:
 
 def measure(size: Size, profile: str) -> Result:
     """Fill a cluster, let the hours pass, and return what both took."""
+    from podling.cluster.garbage_collection import settle
     from podling.sim.loop import run
 
+    settle()
     recorder = cProfile.Profile() if profile else None
     result = run(live(size, recorder or nullcontext()))
     if recorder is not None:

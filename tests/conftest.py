@@ -17,6 +17,7 @@ import uvloop
 from hypothesis import HealthCheck, settings
 
 from podling import supervisor
+from podling.cluster import garbage_collection
 from podling.sim.loop import VirtualTimeLoop
 from tests.support import own_network
 
@@ -58,6 +59,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Order the tests of parallel runs: slow files first, so that no process ends late."""
     if hasattr(config, "workerinput"):
         items.sort(key=_turn)
+
+
+def pytest_collection_finish() -> None:
+    """Keep the collected tests, which stay, out of the garbage collector's sight."""
+    garbage_collection.settle()
 
 
 def _turn(item: pytest.Item) -> int:

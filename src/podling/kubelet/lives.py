@@ -16,8 +16,9 @@ from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from datetime import datetime, timedelta
+from functools import cache
 from pathlib import Path
-from typing import Protocol, runtime_checkable
+from typing import Protocol, TypeGuard, runtime_checkable
 
 import msgspec
 from msgspec import Struct
@@ -76,17 +77,27 @@ class KeepsLives(Protocol):
     def note(self, pod: Pod, moment: Moment) -> None: ...
 
 
+def _keeps_lives(recorder: Recorder) -> TypeGuard[KeepsLives]:
+    return _is_for_lives(type(recorder))
+
+
+@cache
+def _is_for_lives(kind: type) -> bool:
+    """Asked once for each class: before Python 3.12 each question costs as much as an event."""
+    return issubclass(kind, KeepsLives)
+
+
 def note(
     recorder: Recorder, pod: Pod, kind: str, name: str = "", *, container: str = "", text: str = ""
 ) -> None:
     """Keep a moment, if this recorder does. Never waits, never raises."""
-    if isinstance(recorder, KeepsLives):
+    if _keeps_lives(recorder):
         recorder.note(pod, Moment(at=clock.now(), kind=kind, name=name, container=container, text=text))
 
 
 def note_changes(recorder: Recorder, pod: Pod, before: PodStatus, after: PodStatus) -> None:
     """Keep the changes of a new status: runs that ended, waiting, readiness."""
-    if before is after or not isinstance(recorder, KeepsLives):
+    if before is after or not _keeps_lives(recorder):
         return
     for moment in moments_between(before, after, clock.now()):
         recorder.note(pod, moment)

@@ -53,9 +53,9 @@ class Hub:
         self._history = history
         self._capacity = capacity
         self._channels: dict[str, _Channel] = {}
-        self._lengths: tuple[int, ...] = ()
         self._folders: dict[str, tuple[tuple[_Channel, ...], tuple[int, ...]]] = {}
-        """By the part of a key up to its last slash: the channels of its prefixes, and the longer lengths."""
+        """By the part of a key up to its last slash: the channels of its prefixes, and the lengths of the
+        prefixes that begin with it."""
         self._touched: dict[_Channel, None] = {}
         self._closed = False
 
@@ -67,7 +67,7 @@ class Hub:
         channel = self._channels.get(prefix)
         if channel is None:
             channel = self._channels[prefix] = _Channel(self._history, self._capacity, self._release(prefix))
-            self._measure()
+            self._forget(prefix)
         if after >= channel.complete_after:
             return _Watch(channel, channel.position_after(after), ())
         missed = [event for event in self._history.after(after) if event.entry.key.startswith(prefix)]
@@ -119,23 +119,26 @@ class Hub:
     def _release(self, prefix: str) -> Callable[[], None]:
         def release() -> None:
             self._touched.pop(self._channels.pop(prefix), None)
-            self._measure()
+            self._forget(prefix)
 
         return release
 
     def _find(self, folder: str) -> tuple[tuple[_Channel, ...], tuple[int, ...]]:
-        """Return the channels of the prefixes of ``folder``, and the lengths of prefixes longer than it."""
-        end = bisect_right(self._lengths, len(folder))
-        channels = (self._channels.get(folder[:length]) for length in self._lengths[:end])
+        """Return the channels of the prefixes of ``folder``, and the lengths of those that begin with it."""
+        prefixes = sorted((prefix for prefix in self._channels if folder.startswith(prefix)), key=len)
+        begun = (prefix for prefix in self._channels if prefix.startswith(folder))
+        longer = {len(prefix) for prefix in begun if len(prefix) > len(folder)}
         if len(self._folders) >= FOLDERS_MAX:
             self._folders.clear()
-        found = tuple(each for each in channels if each is not None), self._lengths[end:]
+        found = tuple(self._channels[prefix] for prefix in prefixes), tuple(sorted(longer))
         self._folders[folder] = found
         return found
 
-    def _measure(self) -> None:
-        self._folders.clear()
-        self._lengths = tuple(sorted({len(prefix) for prefix in self._channels}))
+    def _forget(self, prefix: str) -> None:
+        """Forget the channels of folders that ``prefix`` concerns: it has another channel now, or none."""
+        concerned = [each for each in self._folders if each.startswith(prefix) or prefix.startswith(each)]
+        for folder in concerned:
+            del self._folders[folder]
 
 
 class _Channel:

@@ -19,6 +19,7 @@ from podling.cli.simulation.output import print_outcome
 from podling.cli.simulation.seeds import print_seeds, shrink
 from podling.cli.simulation.shell import Stops, visit
 from podling.cli.simulation.subcommands import WithSubcommands
+from podling.cluster.garbage_collection import settle
 from podling.machinery.durations import go_duration
 from podling.sim.event_log import Sink
 from podling.sim.failure_search import SHRINK_SECONDS
@@ -210,6 +211,7 @@ def _run_one(
             raise Failure(f"{error.filename}: {error.strerror}") from None
         stack.callback(live.clear)
         run = run_scenario if stops is None else partial(_visited, live, stops)
+        settle()
         outcome, statistics = run(scenario, file.parent, seed, _sink(logs), live.show)
     elapsed = live.elapsed()
     print_outcome(file, outcome, statistics, elapsed, _replay_options(scenario))
