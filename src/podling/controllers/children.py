@@ -77,6 +77,7 @@ class Children(Generic[O, C]):
         accepts: a further condition for the children of an owner, if there is one.
         finalizer: a finalizer that children get when they are adopted, and lose when they are released.
         adopts: orphans that match an owner's selector become its children.
+        wakes_when_new: a new child wakes its owner. If not, only one that the owner wrote and waits for does.
     """
 
     def __init__(  # noqa: PLR0913 the parts of a family
@@ -90,6 +91,7 @@ class Children(Generic[O, C]):
         accepts: Callable[[O, C], bool] | None = None,
         finalizer: str = "",
         adopts: bool = True,
+        wakes_when_new: bool = True,
     ) -> None:
         self._client = client
         self._owners = owners
@@ -105,7 +107,9 @@ class Children(Generic[O, C]):
         owners.add_indexer(BY_NAMESPACE, namespace_index)
         owners.add_handler(on_delete=self._forget)
         children.add_indexer(BY_CONTROLLER, controller_index)
-        children.add_handler(self._wake, self._wake_both, self._wake)
+        children.add_handler(
+            self._wake if wakes_when_new else self._wake_waiting, self._wake_both, self._wake
+        )
 
     def _forget(self, owner: O) -> None:
         key = key_of(owner)
@@ -131,6 +135,11 @@ class Children(Generic[O, C]):
             selector = self._selector(owner)
             if selector is not None and selector.matches(child.metadata.labels):
                 self._queue.add(key_of(owner))
+
+    def _wake_waiting(self, child: C) -> None:
+        key = self.owner_key(child)
+        if key is None or child.metadata.uid in self._written.get(key, {}):
+            self._wake(child)
 
     def owner_key(self, child: C) -> Key | None:
         """Return the key of the child's controller, if that is of our kind."""

@@ -65,7 +65,9 @@ class CloneSetController(Controller):
         pods = informers.informer(Pod)
         self._pods = Children(context.client, self._owners, pods, self.queue, _selector, adopts=False)
         revisions = informers.informer(ControllerRevision)
-        self._revisions = Children(context.client, self._owners, revisions, self.queue, _selector)
+        self._revisions = Children(
+            context.client, self._owners, revisions, self.queue, _selector, wakes_when_new=False
+        )
         self._keeper = RevisionKeeper(context.client, self._revisions, HASH)
         recorder = context.recorder(self.name)
         nodes = informers.informer(Node)

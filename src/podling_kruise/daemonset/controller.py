@@ -58,7 +58,9 @@ class AdvancedDaemonSetController(Controller):
         self._nodes.add_handler(self._wake_all, self._node_changed, self._wake_all)
         pods, revisions = informers.informer(Pod), informers.informer(ControllerRevision)
         self._pods = Children(context.client, self._sets, pods, self.queue, child_selector)
-        self._revisions = Children(context.client, self._sets, revisions, self.queue, child_selector)
+        self._revisions = Children(
+            context.client, self._sets, revisions, self.queue, child_selector, wakes_when_new=False
+        )
         self._keeper = RevisionKeeper(context.client, self._revisions, REVISION_LABEL)
         recorder = context.recorder("daemonset-controller")
         self._writes = AdvancedDaemonPods(context.client, recorder, self._pods, gates)

@@ -53,7 +53,9 @@ class AdvancedStatefulSetController(Controller):
         self._sets.add_handler(self.enqueue, self.enqueue_changed, self.enqueue)
         pods, revisions = informers.informer(Pod), informers.informer(ControllerRevision)
         self._pods = Children(context.client, self._sets, pods, self.queue, child_selector, accepts=is_member)
-        self._revisions = Children(context.client, self._sets, revisions, self.queue, child_selector)
+        self._revisions = Children(
+            context.client, self._sets, revisions, self.queue, child_selector, wakes_when_new=False
+        )
         self._keeper = RevisionKeeper(context.client, self._revisions, HASH)
         self._replacements = ReplacementRate()
         is_on = gates[PREDOWNLOAD_GATE]

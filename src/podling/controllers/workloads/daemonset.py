@@ -42,7 +42,9 @@ class DaemonSetController(Controller):
         self._nodes.add_handler(self._wake_all, self._node_changed, self._wake_all)
         self._pods = Children(context.client, self._sets, pods, self.queue, child_selector)
         self._writes = DaemonPods(context.client, self._recorder, self._pods)
-        self._revisions = Children(context.client, self._sets, revisions, self.queue, child_selector)
+        self._revisions = Children(
+            context.client, self._sets, revisions, self.queue, child_selector, wakes_when_new=False
+        )
         self._keeper = history.RevisionKeeper(context.client, self._revisions, history.REVISION_LABEL)
 
     def _wake_all(self, node: Node) -> None:

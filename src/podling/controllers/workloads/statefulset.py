@@ -43,7 +43,9 @@ class StatefulSetController(Controller):
         self._pods = Children(
             context.client, self._sets, pods, self.queue, child_selector, accepts=rules.is_member
         )
-        self._revisions = Children(context.client, self._sets, revisions, self.queue, child_selector)
+        self._revisions = Children(
+            context.client, self._sets, revisions, self.queue, child_selector, wakes_when_new=False
+        )
         self._keeper = history.RevisionKeeper(context.client, self._revisions, history.HASH)
         self._writes = SetPods(context.client, self._recorder, self._pods)
         self._claims = context.informers.informer(PersistentVolumeClaim)

@@ -212,6 +212,7 @@ async def test_revisions_that_hold_the_same_become_one_and_pods_stay(
     made = (await revisions(cluster))[0]
     held = structs.replace(made, metadata=structs.replace(made.metadata, finalizers=finalizers))
     await cluster.client.update(held)
+    await cluster.advance(seconds=5)
     double = ObjectMeta(
         name="agent-restored",
         namespace="default",
@@ -219,6 +220,9 @@ async def test_revisions_that_hold_the_same_become_one_and_pods_stay(
         owner_references=made.metadata.owner_references,
     )
     await cluster.client.create(ControllerRevision(metadata=double, data=made.data, revision=7))
+    await cluster.advance(seconds=5)
+    assert len(await revisions(cluster)) == 2  # the set is looked at again when something else changes
+    await cluster.client.patch(DaemonSet, "agent", {"metadata": {"labels": {"tier": "a"}}}, "default")
     await cluster.advance(seconds=5)
     after = (await cluster.client.list(Pod, "default")).items
     assert [pod.metadata.uid for pod in after] == [pod.metadata.uid for pod in before]

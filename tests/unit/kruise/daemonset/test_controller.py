@@ -143,6 +143,9 @@ async def test_revisions_that_hold_the_same_become_one_and_pods_stay(sets: Daemo
     )
     await sets.client.create(ControllerRevision(metadata=double, data=made.data, revision=7))
     await settle(sets)
+    assert len((await sets.client.list(ControllerRevision, "default")).items) == 2
+    await sets.patch("v1beta1", minReadySeconds=1)
+    await settle(sets)
     after = await sets.pods()
     assert [pod.metadata.uid for pod in after] == before
     assert {pod.metadata.labels[REVISION_LABEL] for pod in after} == {"restored"}
