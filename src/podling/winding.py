@@ -6,7 +6,7 @@ request of a client is in work, nor for a moment after a client was sent somethi
 so that an operator outside of the process reacts at the time at which things happen.
 
 Rounds (``call_round``) find nothing to do where nothing has happened. In an idle cluster the clock leaps over
-them: to the next other timer, or near to the end of the winding, where each of them is made once, heartbeats
+them: to shortly before the next other timer, or the end of the winding, where each of them is made once, heartbeats
 first. ``may_leap`` says whether the cluster is idle; and no client was sent anything for a while. Of reports
 (``call_report``), which show their times, the last one before that moment is made at its time, and the clock
 leaps on from there.
@@ -35,8 +35,9 @@ SPEED_MAX = 100_000.0
 LEAP_SECONDS_MAX = 86_400.0
 """The longest time in which rounds are passed over."""
 LANDING_SECONDS = 15.0
-"""The last seconds of a winding, in which all rounds are made: they leave the cluster as without a leap. They
-are made in as many seconds at its begin, too, where clients that they wake show themselves."""
+"""The last seconds before an event, or the end of a winding, in which all rounds are made: they leave the
+cluster as without a leap. They are made in as many seconds at its begin, too, where clients that they wake show
+themselves."""
 WATCHED_SECONDS = 15.0
 """The time in which all rounds are made after a client was sent something, or sent something. It is longer
 than the pause between two heartbeats, so that a client that is sent each of them goes on to see each."""
@@ -257,8 +258,8 @@ class Winding:
     def _move_to(self, when: float, target: float) -> float:
         """Return the moment to which a winding goes: that of the next timer, or a later one after a leap."""
         event = _head(self._timers)
-        end = self._now + LEAP_SECONDS_MAX if event is None else event[0]
-        end = min(end, self._now + LEAP_SECONDS_MAX, target - LANDING_SECONDS)
+        following = target if event is None else min(event[0], target)
+        end = min(following - LANDING_SECONDS, self._now + LEAP_SECONDS_MAX)
         if self._active_at > self._moved_at:
             self._watched_until = self._now + WATCHED_SECONDS
         if end <= when or self._now < self._watched_until or not self.may_leap():

@@ -198,6 +198,23 @@ def test_lost_node_after_idle_hours_is_found_at_the_same_time() -> None:
     same(happen)
 
 
+@pytest.mark.parametrize("seconds", [1800, 1802.5, 1804, 1807.5])
+def test_node_lost_in_the_middle_of_a_winding_is_found_at_the_same_time(seconds: float) -> None:
+    """Kubelets and the node controller have made their rounds shortly before the event, as without a leap."""
+
+    async def crash(cluster: SimulatedCluster) -> None:
+        await clock.sleep(seconds)
+        await cluster.nodes["node-1"].crash()
+
+    async def happen(cluster: SimulatedCluster, winding: Winding) -> None:
+        await cluster.client.create(deployment())
+        async with Supervisor() as tasks:
+            tasks.run_once("crash", lambda: crash(cluster))
+            await winding.advance(3600)
+
+    same(happen)
+
+
 def test_orphaned_pods_are_removed_at_the_same_time() -> None:
     async def happen(cluster: SimulatedCluster, winding: Winding) -> None:
         await cluster.client.create(deployment())
