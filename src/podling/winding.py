@@ -6,10 +6,10 @@ request of a client is in work, nor for a moment after a client was sent somethi
 so that an operator outside of the process reacts at the time at which things happen.
 
 Rounds (``call_round``) find nothing to do where nothing has happened. In an idle cluster the clock leaps over
-them: to shortly before the next other timer, or the end of the winding, where each of them is made once, heartbeats
-first. ``may_leap`` says whether the cluster is idle; and no client was sent anything for a while. Of reports
-(``call_report``), which show their times, the last one before that moment is made at its time, and the clock
-leaps on from there.
+them: to shortly before the next other timer, or the end of the winding, where each of them is made once,
+heartbeats first. ``may_leap`` says whether the cluster is idle; and no client was sent anything for a while. Of
+reports (``call_report``), which show their times, the last one before that moment is made at its time, and the
+clock leaps on from there.
 
 The loop (``podling.sim.wound_loop``) calls ``idle`` whenever it would wait for its sockets.
 """
@@ -36,8 +36,8 @@ LEAP_SECONDS_MAX = 86_400.0
 """The longest time in which rounds are passed over."""
 LANDING_SECONDS = 15.0
 """The last seconds before an event, or the end of a winding, in which all rounds are made: they leave the
-cluster as without a leap. They are made in as many seconds at its begin, too, where clients that they wake show
-themselves."""
+cluster as without a leap. They are made in as many seconds at its begin, too, where clients that they wake
+show themselves."""
 WATCHED_SECONDS = 15.0
 """The time in which all rounds are made after a client was sent something, or sent something. It is longer
 than the pause between two heartbeats, so that a client that is sent each of them goes on to see each."""
