@@ -7,9 +7,9 @@ so that an operator outside of the process reacts at the time at which things ha
 
 Rounds (``call_round``) find nothing to do where nothing has happened. In an idle cluster the clock leaps over
 them: to shortly before the next other timer, or the end of the winding, where each of them is made once,
-heartbeats first. ``may_leap`` says whether the cluster is idle; and no client was sent anything for a while. Of
-reports (``call_report``), which show their times, the last one before that moment is made at its time, and the
-clock leaps on from there.
+heartbeats first. ``may_leap`` says whether the cluster is idle; and no client was sent anything for a while.
+Of reports (``call_report``), which show their times, the last one before that moment is made at its time, and
+the clock leaps on from there.
 
 The loop (``podling.sim.wound_loop``) calls ``idle`` whenever it would wait for its sockets.
 """
