@@ -6,13 +6,14 @@ from podling.api.core_v1 import PersistentVolumeClaim, Pod
 from podling.api.storage_v1 import StorageClass
 from podling.client.base import Client
 from podling.client.events import EventRecorder
+from podling.client.runner import NotYet
 from podling.controllers.workloads.statefulset_rules import ordinal_of
 from podling.machinery.errors import ApiError
 from podling_kruise.statefulset.claim_sizes import grown, is_alike, is_too_small
 from podling_kruise.statefulset.update_plan import AdvancedView
 
 
-class CannotGrow(Exception):
+class CannotGrow(NotYet):
     """A claim differs from its template in more than its size, or its volume cannot become larger."""
 
 

@@ -13,6 +13,7 @@ from podling.api.core_v1 import PersistentVolumeClaim, Pod
 from podling.api.meta_v1 import OwnerReference
 from podling.client.base import Client, Unreachable
 from podling.client.events import EventRecorder
+from podling.client.runner import NotYet
 from podling.controllers.refusals import is_namespace_terminating
 from podling.controllers.workloads.statefulset_claim_rules import (
     claim_names,
@@ -25,7 +26,7 @@ from podling.controllers.workloads.statefulset_rules import SetView, StatefulOwn
 from podling.machinery.errors import ApiError, is_already_exists, is_not_found, unless_gone
 
 
-class ClaimsFailed(Exception):
+class ClaimsFailed(NotYet):
     """Claims of a pod could not be created; says why for each."""
 
 

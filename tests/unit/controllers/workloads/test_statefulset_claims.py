@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from podling.api.core_v1 import PersistentVolumeClaim, Pod, ResourceQuota, ResourceQuotaSpec
 from podling.api.meta_v1 import ObjectMeta
 from podling.controllers.resource_quota import ResourceQuotaController
@@ -11,7 +13,9 @@ from tests.support.control_loops import running, told
 from tests.support.workloads import claim, stateful_set
 
 
-async def test_claim_that_is_being_deleted_stops_its_pod(cluster: ControlPlane) -> None:
+async def test_claim_that_is_being_deleted_stops_its_pod(
+    cluster: ControlPlane, caplog: pytest.LogCaptureFixture
+) -> None:
     kept = claim("data")
     kept = PersistentVolumeClaim(
         metadata=ObjectMeta(name="data", finalizers=("example.com/stay",)), spec=kept.spec
@@ -24,6 +28,7 @@ async def test_claim_that_is_being_deleted_stops_its_pod(cluster: ControlPlane) 
         await cluster.advance(seconds=1)
         text = "create Pod db-0 in StatefulSet db failed error: pvc data-db-0 is being deleted"
         assert f"Warning FailedCreate db: {text}" in await told(cluster.client)
+    assert not [each for each in caplog.records if each.exc_info]
 
 
 async def test_event_lists_all_claims_that_a_quota_refuses(cluster: ControlPlane) -> None:
