@@ -83,7 +83,7 @@ def _keeps_lives(recorder: Recorder) -> TypeGuard[KeepsLives]:
 
 @cache
 def _is_for_lives(kind: type) -> bool:
-    """Asked once for each class: before Python 3.12 each question costs as much as an event."""
+    """Remembered for each class: before Python 3.12 a check of a protocol costs as much as an event."""
     return issubclass(kind, KeepsLives)
 
 
