@@ -289,7 +289,7 @@ def _shown_capacity(claim: PersistentVolumeClaim, phase: str, volume: Persistent
 def with_volume_phase(
     volume: PersistentVolume, phase: str, now: datetime, message: str = ""
 ) -> PersistentVolume:
-    """Return ``volume`` in a phase; the very same if it has it, with the message of whoever wrote one."""
+    """Return ``volume`` in a phase; the very same if it has it, also with a message of another client."""
     if volume.status.phase == phase:
         return volume
     moment = seconds_precision(now)

@@ -110,8 +110,8 @@ def test_template_with_negative_grace_warns() -> None:
     spec = "{terminationGracePeriodSeconds: -1, containers: [{name: main, image: x}]}"
     made = obj(Deployment, f"metadata: {{name: web}}\nspec: {{template: {{spec: {spec}}}}}")
     assert rules(Deployment).warnings(made, None, Context(NOW)) == [
-        "spec.template.spec.terminationGracePeriodSeconds: must be >= 0; negative values are invalid and will "
-        "be treated as 1"
+        "spec.template.spec.terminationGracePeriodSeconds: must be >= 0; negative values are invalid and "
+        "will be treated as 1"
     ]
 
 
