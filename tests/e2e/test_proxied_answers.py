@@ -57,6 +57,8 @@ async def answer(request: web.Request) -> web.StreamResponse:
             return web.Response(text=PAGE, content_type="text/html", headers=allowed)
         case ["text"]:
             return web.Response(text=PAGE)
+        case ["method"]:
+            return web.Response(text=request.method)
         case ["missing"]:
             return web.Response(status=404, text=PAGE, content_type="text/html")
         case ["moved"]:
@@ -149,6 +151,12 @@ async def test_encoded_documents_keep_their_encoding(proxied: Proxied, encoding:
 
 async def test_other_documents_stay_as_they_are(proxied: Proxied) -> None:
     assert (await proxied.get("/text"))[2].decode() == PAGE
+
+
+@pytest.mark.parametrize("method", ["DELETE", "GET", "OPTIONS", "PATCH", "POST", "PUT"])
+async def test_every_method_is_passed_on(proxied: Proxied, method: str) -> None:
+    async with proxied.session.request(method, f"{proxied.prefix}/method") as response:
+        assert (response.status, await response.text()) == (200, method)
 
 
 async def test_errors_pass_as_they_are(proxied: Proxied) -> None:

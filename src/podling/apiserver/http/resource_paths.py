@@ -101,6 +101,8 @@ def verb_of(method: str, target: Target, *, watch: bool) -> str:
         return "create"
     if target.subresource in CONNECTS and verb in offered:
         return verb  # HEAD is passed on as well
+    if target.subresource == "proxy" and method == "OPTIONS":
+        return ""  # passed on too, but only to clients that may use every verb
     if resource.namespaced and not target.namespace and verb in ("create", "deletecollection"):
         verb = ""  # across all namespaces objects are only read
     custom = isinstance(resource, CustomResource)

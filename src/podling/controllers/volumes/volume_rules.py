@@ -289,13 +289,9 @@ def _shown_capacity(claim: PersistentVolumeClaim, phase: str, volume: Persistent
 def with_volume_phase(
     volume: PersistentVolume, phase: str, now: datetime, message: str = ""
 ) -> PersistentVolume:
-    """``volume`` in a phase; the very same if nothing changes."""
-    if volume.status.phase == phase and (volume.status.message or "") == message:
+    """Return ``volume`` in a phase; the very same if it has it, also with a message of another client."""
+    if volume.status.phase == phase:
         return volume
-    moment = volume.status.last_phase_transition_time
-    if volume.status.phase != phase or moment is None:
-        moment = seconds_precision(now)
-    status = structs.replace(
-        volume.status, phase=phase, message=message or "", last_phase_transition_time=moment
-    )
+    moment = seconds_precision(now)
+    status = structs.replace(volume.status, phase=phase, message=message, last_phase_transition_time=moment)
     return structs.replace(volume, status=status)

@@ -87,6 +87,7 @@ POD, PODS = "/api/v1/namespaces/a/pods/p", "/api/v1/namespaces/a/pods"
         ("HEAD", f"{POD}/proxy", False, "get"),
         ("POST", f"{POD}/proxy", False, "create"),
         ("PUT", f"{POD}/proxy", False, "update"),
+        ("OPTIONS", f"{POD}/proxy", False, ""),
         ("GET", "/api/v1/nodes/n/proxy/metrics", False, "get"),
         ("GET", PODS, False, "list"),
         ("GET", PODS, True, "watch"),
@@ -120,6 +121,8 @@ def test_method_becomes_a_verb(method: str, path: str, watch: bool, verb: str) -
         ("DELETE", "/api/v1/namespaces"),
         ("TRACE", POD),
         ("HEAD", POD),
+        ("OPTIONS", POD),
+        ("OPTIONS", f"{POD}/exec"),
     ],
 )
 def test_unsupported_method_is_405(method: str, path: str) -> None:

@@ -176,6 +176,20 @@ async def test_volume_without_deleter_fails_with_message(cluster: ControlPlane) 
 
 
 @pytest.mark.usefixtures("manager")
+async def test_message_of_another_client_stays_while_the_phase_stays(cluster: ControlPlane) -> None:
+    await cluster.client.create(volume("v"))
+    await cluster.client.create(claim())
+    await the_claim(cluster)
+    said = {"status": {"message": "StatusPatched", "reason": "E2E"}}
+    await cluster.client.patch(PersistentVolume, "v", said, subresource="status")
+    held = await the_volume(cluster)
+    assert (held.status.phase, held.status.message, held.status.reason) == ("Bound", "StatusPatched", "E2E")
+    await cluster.client.delete(PersistentVolumeClaim, "data", "default")
+    held = await the_volume(cluster)
+    assert (held.status.phase, held.status.message) == ("Released", "")
+
+
+@pytest.mark.usefixtures("manager")
 async def test_bound_claim_shows_attributes_class_of_its_volume(cluster: ControlPlane) -> None:
     csi = CSIPersistentVolumeSource(driver="disks.example.com", volume_handle="1")
     await cluster.client.create(volume("v", host_path=None, csi=csi, volume_attributes_class_name="gold"))

@@ -40,9 +40,12 @@ C = TypeVar("C", Container, EphemeralContainer)
 
 
 def default_pod(pod: Pod) -> Pod:
+    """Return a pod with its defaults; a negative grace period, which templates keep, becomes 1."""
     spec = default_pod_spec(pod.spec)
+    grace = spec.termination_grace_period_seconds
     spec = change(
         spec,
+        termination_grace_period_seconds=1 if grace is not None and grace < 0 else grace,
         containers=map_items(spec.containers, _requests_from_limits),
         init_containers=map_items(spec.init_containers, _requests_from_limits),
         enable_service_links=True if spec.enable_service_links is None else spec.enable_service_links,

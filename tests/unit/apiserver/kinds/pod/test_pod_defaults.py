@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from podling.api.core_v1 import Pod, PodTemplate
 from podling.apiserver.kinds.pod.pod_defaults import default_pod, default_pod_template
@@ -111,6 +112,14 @@ def test_pod_level_requests_default_to_containers_or_limit(
     made = pod(f"spec: {{resources: {resources}, containers: [{{name: a, image: x, {containers}}}]}}")
     assert made.spec.resources is not None
     assert made.spec.resources.requests == requests
+
+
+def test_negative_grace_of_pod_is_one_and_that_of_template_stays() -> None:
+    made = pod("spec: {terminationGracePeriodSeconds: -1}")
+    assert made.spec.termination_grace_period_seconds == 1
+    template = PodTemplate().template
+    template = structs.replace(template, spec=structs.replace(made.spec, termination_grace_period_seconds=-1))
+    assert default_pod_template(template).spec.termination_grace_period_seconds == -1
 
 
 def test_defaulting_twice_changes_nothing() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 import yaml
+from msgspec import structs
 
 from podling.api.core_v1 import Pod
 from tests.support.causes import Cause, forbidden, invalid, required
@@ -55,16 +56,7 @@ PLAIN: list[tuple[str, str, list[Cause]]] = [
             )
         ],
     ),
-    ("spec: {terminationGracePeriodSeconds: -5}", "spec: {terminationGracePeriodSeconds: 1}", []),
-    (
-        "spec: {terminationGracePeriodSeconds: -5}",
-        "spec: {terminationGracePeriodSeconds: 2}",
-        [
-            forbidden(
-                "spec", f"{ONLY_THESE}- terminationGracePeriodSeconds: -5\n+ terminationGracePeriodSeconds: 2"
-            )
-        ],
-    ),
+    ("spec: {terminationGracePeriodSeconds: -5}", "spec: {terminationGracePeriodSeconds: -7}", []),
     (
         "spec: {terminationGracePeriodSeconds: 30}",
         "spec: {terminationGracePeriodSeconds: 1}",
@@ -187,6 +179,14 @@ def update(before: str, after: str, subresource: str = "") -> list[Cause]:
 @pytest.mark.parametrize(("before", "after", "expected"), PLAIN)
 def test_change_of_pod_is_validated(before: str, after: str, expected: list[Cause]) -> None:
     assert update(before, after) == expected
+
+
+@pytest.mark.parametrize(("grace", "is_allowed"), [(-5, True), (1, True), (2, False)])
+def test_negative_grace_of_a_stored_pod_may_become_one(grace: int, is_allowed: bool) -> None:
+    new, stored = pair(f"spec: {{terminationGracePeriodSeconds: {grace}}}", "")
+    stored = structs.replace(stored, spec=structs.replace(stored.spec, termination_grace_period_seconds=-5))
+    change = f"{ONLY_THESE}- terminationGracePeriodSeconds: -5\n+ terminationGracePeriodSeconds: {grace}"
+    assert change_causes(new, stored) == ([] if is_allowed else [forbidden("spec", change)])
 
 
 DEBUG = "spec: {ephemeralContainers: [{name: debug, image: busybox}]}"

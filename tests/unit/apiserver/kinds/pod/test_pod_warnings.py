@@ -40,13 +40,7 @@ ROWS: list[tuple[str, list[str]]] = [
         "spec: {containers: [{name: a, image: x, resources: {requests: {memory: 500m}}}]}",
         [f'{C0}.resources.requests[memory]: fractional byte value "500m" is invalid, must be an integer'],
     ),
-    (
-        "spec: {terminationGracePeriodSeconds: -1}",
-        [
-            "spec.terminationGracePeriodSeconds: must be >= 0; negative values are invalid and will be "
-            "treated as 1"
-        ],
-    ),
+    ("spec: {terminationGracePeriodSeconds: -1}", []),
     (
         "spec: {hostAliases: [{ip: 1.2.3.4}, {ip: 1.2.3.4}], imagePullSecrets: [{name: s}, {name: s}]}",
         [
@@ -105,10 +99,20 @@ def test_new_pod_with_doubtful_field_warns(manifest: str, expected: list[str]) -
 
 def test_update_without_new_container_does_not_warn() -> None:
     """Most updates come from controllers, which show no warnings to users."""
-    old = pod("spec: {terminationGracePeriodSeconds: -1}")
-    new = pod("spec: {terminationGracePeriodSeconds: -1, containers: [{name: a, image: other}]}")
+    old = pod("spec: {imagePullSecrets: [{name: s}, {name: s}]}")
+    new = pod("spec: {imagePullSecrets: [{name: s}, {name: s}], containers: [{name: a, image: other}]}")
     assert rules(Pod).warnings(old, None, Context(NOW)) != []
     assert rules(Pod).warnings(new, old, Context(NOW)) == []
+
+
+def test_template_with_negative_grace_warns() -> None:
+    """A pod's becomes 1 before anything looks at it, that of a template stays."""
+    spec = "{terminationGracePeriodSeconds: -1, containers: [{name: main, image: x}]}"
+    made = obj(Deployment, f"metadata: {{name: web}}\nspec: {{template: {{spec: {spec}}}}}")
+    assert rules(Deployment).warnings(made, None, Context(NOW)) == [
+        "spec.template.spec.terminationGracePeriodSeconds: must be >= 0; negative values are invalid and "
+        "will be treated as 1"
+    ]
 
 
 def test_template_with_profile_annotations_warns() -> None:
