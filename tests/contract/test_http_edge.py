@@ -338,6 +338,18 @@ def test_invalid_options_are_refused(
     assert (refused.code, refused.json["message"]) == (code, message)
 
 
+def test_a_watch_that_begins_with_a_list_sends_no_tables(served: ServedCluster) -> None:
+    """Source: upstream's test/e2e/apimachinery/watchlist.go."""
+    served.request("POST", MAPS, config_map("listed"))
+    watch = f"{MAPS}?watch=1&timeoutSeconds=1&fieldSelector=metadata.name=listed"
+    listing = f"{watch}&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true"
+    assert served.request("GET", listing, accept=TABLE).code == 406
+    for path, accept, kind in ((watch, TABLE, "Table"), (listing, f"{TABLE},application/json", "ConfigMap")):
+        answer = served.request("GET", path, accept=accept)
+        assert answer.code == 200
+        assert json.loads(answer.body.splitlines()[0])["object"]["kind"] == kind
+
+
 def test_client_may_set_a_timeout(served: ServedCluster) -> None:
     assert served.request("GET", f"{MAPS}?timeout=1m30s").code == 200
     assert served.request("GET", f"{MAPS}?includeObject=Everything").code == 200, "no table, no rows"
