@@ -304,6 +304,13 @@ def test_errors_and_discovery_follow_the_accept_header(served: ServedCluster) ->
             'CreateOptions.meta.k8s.io "" is invalid: dryRun: Unsupported value: [""]: '
             'supported values: "All"',
         ),
+        (
+            "GET",
+            "/version?timeout=invalid",
+            None,
+            400,
+            'invalid timeout specified in the request URL - time: invalid duration "invalid"',
+        ),
         ("GET", f"{MAPS}?limit=", None, 400, 'strconv.ParseInt: parsing "": invalid syntax'),
         (
             "GET",

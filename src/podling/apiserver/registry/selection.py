@@ -44,7 +44,7 @@ class Selection(Struct, frozen=True):
     rules: KindRules[Any]
     everything: bool
     view: VersionView | None = None
-    """What the selectors look at, if not at the stored objects."""
+    """Holder of the version that selectors look at, if not of the stored objects."""
 
     def matches(self, obj: Any) -> bool:
         if self.everything:
