@@ -304,6 +304,13 @@ def test_errors_and_discovery_follow_the_accept_header(served: ServedCluster) ->
             'CreateOptions.meta.k8s.io "" is invalid: dryRun: Unsupported value: [""]: '
             'supported values: "All"',
         ),
+        (
+            "GET",
+            "/version?timeout=invalid",
+            None,
+            400,
+            'invalid timeout specified in the request URL - time: invalid duration "invalid"',
+        ),
         ("GET", f"{MAPS}?limit=", None, 400, 'strconv.ParseInt: parsing "": invalid syntax'),
         (
             "GET",
@@ -336,6 +343,18 @@ def test_invalid_options_are_refused(
 ) -> None:
     refused = served.request(method, path, body or "")
     assert (refused.code, refused.json["message"]) == (code, message)
+
+
+def test_a_watch_that_begins_with_a_list_sends_no_tables(served: ServedCluster) -> None:
+    """Source: upstream's test/e2e/apimachinery/watchlist.go."""
+    served.request("POST", MAPS, config_map("listed"))
+    watch = f"{MAPS}?watch=1&timeoutSeconds=1&fieldSelector=metadata.name=listed"
+    listing = f"{watch}&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true"
+    assert served.request("GET", listing, accept=TABLE).code == 406
+    for path, accept, kind in ((watch, TABLE, "Table"), (listing, f"{TABLE},application/json", "ConfigMap")):
+        answer = served.request("GET", path, accept=accept)
+        assert answer.code == 200
+        assert json.loads(answer.body.splitlines()[0])["object"]["kind"] == kind
 
 
 def test_client_may_set_a_timeout(served: ServedCluster) -> None:

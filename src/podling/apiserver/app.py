@@ -45,8 +45,7 @@ from podling.apiserver.http.request_ends import (
     send,
     send_continue,
 )
-from podling.apiserver.http.request_info import attributes_of
-from podling.apiserver.http.request_users import user_of
+from podling.apiserver.http.request_users import request_attributes, user_of
 from podling.apiserver.http.resource_handlers import ObjectRequests
 from podling.apiserver.http.resource_paths import Parsed, parse_path, verb_of
 from podling.apiserver.http.websocket_tokens import with_bearer_token
@@ -313,7 +312,8 @@ class HttpServer:
         try:
             return verb_of(request.method, parsed.target, watch=watch and request.method == "GET")
         except ApiError:
-            user, asked = user_of(request, self._authenticator, self._api.authorizer), _attributes(request)
+            user = user_of(request, self._authenticator, self._api.authorizer)
+            asked = request_attributes(request)
             if self._api.flows.following:
                 self._fairness.classify(request, user, asked)
             self._authorize(user, asked)
@@ -321,7 +321,8 @@ class HttpServer:
 
     async def _authorized(self, request: HttpRequest) -> User:
         """Return the user of a request after a check of its path and method. Raises 401, 403 and 429."""
-        user, asked = user_of(request, self._authenticator, self._api.authorizer), _attributes(request)
+        user = user_of(request, self._authenticator, self._api.authorizer)
+        asked = request_attributes(request)
         wait = self._fairness.begin_path(request, user, asked)
         if wait is not None:
             await wait
@@ -337,6 +338,8 @@ class HttpServer:
         """Answer a request of an aggregated API, or for a document. The writer serves local APIs."""
         if (external := self._api.aggregation.find(request.path)) is not None:
             return await self._external(request, external)
+        if "timeout=" in request.query_string and "watch" not in request.query_string:
+            _limit_time(request)
         if (local := self._api.aggregation.find_local(request.path)) is None:
             return await self._document(request)
         user = await self._authorized(request)
@@ -358,7 +361,7 @@ class HttpServer:
     async def _document(self, request: HttpRequest) -> web.StreamResponse:
         if self._clock.serves(request.path):  # winding takes as long as it takes, and holds no seat
             user = user_of(request, self._authenticator, self._api.authorizer)
-            self._authorize(user, _attributes(request))
+            self._authorize(user, request_attributes(request))
             return await self._clock.serve(request, user)
         user = await self._authorized(request)
         if self._writer is not None and request.query.get("process") == WRITER:
@@ -386,8 +389,3 @@ def _limit_time(request: HttpRequest) -> None:
     if seconds is not None and seconds < request.seconds:
         request.time_limit = seconds
         request.timer = asyncio.get_running_loop().call_later(seconds, request.end_late)
-
-
-def _attributes(request: HttpRequest) -> Attributes:
-    watch = "watch" in request.query_string and flag(request.query, "watch")
-    return attributes_of(request.method, request.path, watch=watch)

@@ -58,7 +58,7 @@ class KubeletConfig(Struct, frozen=True, kw_only=True):
     enable_system_log_handler: bool = True
     """The server shows the files below ``/var/log`` of the machine."""
     enable_system_log_query: bool = False
-    """It answers queries of the logs of services, too (feature gate ``NodeLogQuery``)."""
+    """It answers queries of the logs of services, too."""
     authentication_anonymous_enabled: bool = False
     """Requests without credentials are those of ``system:anonymous``."""
     authentication_webhook_enabled: bool = True

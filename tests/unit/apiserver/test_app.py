@@ -97,6 +97,13 @@ async def test_impersonated_names_that_are_no_text_are_refused_as_such() -> None
     assert 'User "\N{REPLACEMENT CHARACTER}" cannot list'.encode() in answer.replace(b'\\"', b'"')
 
 
+async def test_anonymous_requests_may_not_impersonate() -> None:
+    async with serving(TOKEN) as (_, port):
+        answer = await exchange(port, "GET /version HTTP/1.1", "Impersonate-User: bob")
+    assert code_of(answer) == 403
+    assert b"cannot impersonate-on:user-info:get path" in answer
+
+
 @pytest.mark.parametrize("line", [b"GET /\xff\xfe HTTP/1.1", b"GET / HTTP/9", b"G\x00T / HTTP/1.1"])
 async def test_malformed_requests_are_not_logged(line: bytes, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)

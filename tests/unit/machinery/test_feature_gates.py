@@ -81,8 +81,19 @@ def test_malformed_option_is_refused_as_kubernetes_does(text: str, error: str) -
             ],
         ),
         (
-            {"ImageVolume": False},
-            ["cannot set feature gate ImageVolume to false: Podling always has it"],
+            {"EnvFiles": False},
+            ["cannot set feature gate EnvFiles to false: Podling always has it"],
+        ),
+        (
+            {"ImageVolume": False, "NodeLogQuery": False, "MutatingAdmissionPolicy": True},
+            [
+                "cannot set feature gate ImageVolume to false, feature is locked to true",
+                "cannot set feature gate NodeLogQuery to false, feature is locked to true",
+            ],
+        ),
+        (
+            {"ConstrainedImpersonation": True, "StrictIPCIDRValidation": True, "ShardedListAndWatch": False},
+            [],
         ),
         ({"PodReadyToStartContainersCondition": False}, []),
         ({"PodReadyToStartContainersCondition": True, "PodHasNetworkCondition": True}, []),

@@ -80,6 +80,11 @@ def list_options(query: Query, *, watch: bool = False) -> ListOptions:
     return options
 
 
+def is_watch_list(query: Query) -> bool:
+    """Return true for a watch that begins with a list, whose end a bookmark shows: rows of tables cannot."""
+    return flag(query, "sendInitialEvents") and flag(query, "allowWatchBookmarks")
+
+
 def _list_errors(options: ListOptions) -> list[FieldError]:
     path, match, found = Path("resourceVersionMatch"), options.resource_version_match, []
     if match:

@@ -7,7 +7,10 @@ from aiohttp import hdrs
 from podling.apiserver.auth import impersonation
 from podling.apiserver.auth.authn import ANONYMOUS, Authenticator
 from podling.apiserver.auth.authz import RbacAuthorizer
+from podling.apiserver.auth.rbac import Attributes
 from podling.apiserver.http.exchange import HttpRequest
+from podling.apiserver.http.options import flag
+from podling.apiserver.http.request_info import attributes_of
 from podling.client.requests import User
 
 
@@ -19,12 +22,18 @@ def user_of(request: HttpRequest, authenticator: Authenticator, authorizer: Rbac
         return forwarded_user(request)
     certificate = _certificate_of(request)
     authorization = request.headers.get(hdrs.AUTHORIZATION, "")
-    if certificate is None and not authorization:
-        return ANONYMOUS
-    user = authenticator.user_of(certificate, authorization, request.warn_of_token)
+    user = ANONYMOUS
+    if certificate is not None or authorization:
+        user = authenticator.user_of(certificate, authorization, request.warn_of_token)
     if impersonation.USER not in request.headers:
         return user
-    return impersonation.impersonated(user, request.headers, authorizer)
+    return impersonation.impersonated(user, request.headers, request_attributes(request), authorizer)
+
+
+def request_attributes(request: HttpRequest) -> Attributes:
+    """Return the attributes of a request, as its method and path say."""
+    watch = "watch" in request.query_string and flag(request.query, "watch")
+    return attributes_of(request.method, request.path, watch=watch)
 
 
 def _certificate_of(request: HttpRequest) -> bytes | None:

@@ -141,7 +141,8 @@ class ObjectRequests:
         return tuple(shown)
 
     async def _watch(self, request: HttpRequest, target: Target, user: User) -> web.StreamResponse:
-        wanted = negotiate(request.headers.get(hdrs.ACCEPT, ""), streamed=True)
+        tables = not request_options.is_watch_list(request.query)
+        wanted = negotiate(request.headers.get(hdrs.ACCEPT, ""), tables=tables, streamed=True)
         return await self._watches.serve(request, target, user, self._renderer(target, wanted, request.query))
 
     async def _create(self, request: HttpRequest, target: Target, user: User) -> web.StreamResponse:

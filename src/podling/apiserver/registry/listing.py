@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import base64
 import re
+from collections.abc import Sequence
+from typing import Any
 
 import msgspec
 from msgspec import Struct
@@ -100,23 +102,21 @@ async def _search(
     kind = target.resource.storage_resource.type
     if not limit:
         page = await store.list(prefix, revision=revision, after=after)
-        await decode(page.entries, kind)
+        await _prepare(page.entries, kind, wanted)
         matching: list[Entry] = []
         async for block in in_turns(page.entries):
-            for entry in block:
-                if wanted.matches(viewed(entry, kind)):
-                    matching.append(entry)
+            matching += (entry for entry in block if wanted.matches(_looked_at(entry, kind, wanted)))
         return Selected(tuple(matching), page.revision)
     found: list[Entry] = []
     at_once = limit * PAGE_FACTOR
     while True:
         page = await store.list(prefix, revision=revision, limit=at_once, after=after)
         revision, left = page.revision, page.remaining + len(page.entries)
-        await decode(page.entries, kind)
+        await _prepare(page.entries, kind, wanted)
         async for block in in_turns(page.entries, always=True):
             for entry in block:
                 left -= 1
-                if not wanted.matches(viewed(entry, kind)):
+                if not wanted.matches(_looked_at(entry, kind, wanted)):
                     continue
                 found.append(entry)
                 if len(found) == limit:
@@ -125,6 +125,16 @@ async def _search(
             return Selected(tuple(found), page.revision)
         after = page.entries[-1].key
         at_once = max(at_once, min(2 * at_once, PAGE_MAX))
+
+
+async def _prepare(entries: Sequence[Entry], kind: type[Any], wanted: Selection) -> None:
+    await decode(entries, kind)
+    if wanted.view is not None:
+        await wanted.view.prepare(entries)
+
+
+def _looked_at(entry: Entry, kind: type[Any], wanted: Selection) -> Any:
+    return viewed(entry, kind) if wanted.view is None else wanted.view.of(entry)
 
 
 def _answer(

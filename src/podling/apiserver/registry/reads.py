@@ -10,6 +10,8 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from functools import partial
 from typing import Any
 
+from msgspec import structs
+
 from podling import turns
 from podling.apiserver.customresources.conversion import Conversion
 from podling.apiserver.kinds.common.base import KindRules
@@ -18,7 +20,7 @@ from podling.apiserver.registry import listing
 from podling.apiserver.registry.decoding import decode, in_turns
 from podling.apiserver.registry.listing import Selected
 from podling.apiserver.registry.objects import Stored, entry_of, object_of, stored, viewed
-from podling.apiserver.registry.selection import Selection, long_selection, selection
+from podling.apiserver.registry.selection import Selection, VersionView, long_selection, selection
 from podling.apiserver.registry.stored_values import check_readable
 from podling.apiserver.registry.watch import ObjectWatch, Open
 from podling.apiserver.registry.watch_index import Feeds
@@ -109,6 +111,7 @@ class Reads:
         """Return the objects of a list request. Raises 400, 410, 504, or 500 for undecodable objects."""
         listing.check_not_older(options.resource_version, self._store.revision)
         wanted = await long_selection(options, partial(self._rules_for, target.resource))
+        wanted = self._in_version(target.resource, wanted)
         computed = self._computed.get(target.resource)
         if computed is not None:
             shown = (entry_of(obj) for obj in computed() if wanted.matches(obj))
@@ -125,7 +128,7 @@ class Reads:
         revision = listing.parse_revision(options.resource_version)
         if revision and self._store.revision - revision > FEW_MISSED:
             await turns.take()
-        return wanted
+        return self._in_version(target.resource, wanted)
 
     def watch(self, target: Target, options: ListOptions, wanted: Selection | None = None) -> ObjectWatch:
         """Changes of ``target``. Raises 410 at once when the start is too old.
@@ -134,6 +137,7 @@ class Reads:
         """
         if wanted is None:
             wanted = selection(options, partial(self._rules_for, target.resource))
+            wanted = self._in_version(target.resource, wanted)
         prefix = listing.watch_prefix(target, wanted)
         try:
             return ObjectWatch(
@@ -148,6 +152,13 @@ class Reads:
         except Compacted as error:
             text = f"too old resource version: {error.revision} ({error.oldest})"
             raise errors.expired(text) from None
+
+    def _in_version(self, resource: Resource, wanted: Selection) -> Selection:
+        """Return ``wanted``; its selectors look at what ``resource`` shows, where that is another content."""
+        if wanted.everything or not resource.storage or not self.conversion.changes_content(resource):
+            return wanted
+        view = VersionView(partial(self.prepare, resource), partial(self.shown, resource))
+        return structs.replace(wanted, view=view)
 
     def _opener(self, prefix: str, target: Target, wanted: Selection) -> Open:
         """Return a function that opens the watch; watches that select by an indexed field share one."""

@@ -7,7 +7,7 @@ only where a selector names such a field: kinds that are only listed and watched
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from msgspec import Struct
@@ -17,6 +17,7 @@ from podling.apiserver.kinds.common.base import KindRules
 from podling.client.requests import ListOptions
 from podling.machinery import errors, selectors
 from podling.machinery.selectors import FieldSelector, LabelSelector, SelectorError
+from podling.store.base import Entry
 
 NAME = "metadata.name"
 NAMESPACE = "metadata.namespace"
@@ -27,6 +28,14 @@ SHORT_SELECTOR = 1024
 """To parse selectors of this length takes 2 ms."""
 
 
+class VersionView(Struct, frozen=True):
+    """Stored custom objects in the version of a request, which has another content than the stored one."""
+
+    prepare: Callable[[Sequence[Entry]], Awaitable[None]]
+    """Converts entries; without it ``of`` does not know their forms."""
+    of: Callable[[Entry], Any]
+
+
 class Selection(Struct, frozen=True):
     """Parsed selectors. ``everything`` is true when all objects match."""
 
@@ -34,6 +43,8 @@ class Selection(Struct, frozen=True):
     fields: FieldSelector
     rules: KindRules[Any]
     everything: bool
+    view: VersionView | None = None
+    """Holder of the version that selectors look at, if not of the stored objects."""
 
     def matches(self, obj: Any) -> bool:
         if self.everything:

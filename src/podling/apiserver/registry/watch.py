@@ -73,6 +73,8 @@ class ObjectWatch:
         self._kind = kind
         self._prefix = prefix
         self._ready: deque[Change] = deque()
+        self._received: list[Event] = []
+        """Events that the selection can look at only when they are converted."""
         self._present: Sequence[Entry] | None = None
         """Entries that existed when the watch began, until all of them are sent."""
         self._shown = 0
@@ -94,6 +96,9 @@ class ObjectWatch:
 
     async def __anext__(self) -> Change:
         while not self._ready:
+            if self._received:
+                await self._convert(tuple(self._received))
+                continue
             if self._closed:
                 raise StopAsyncIteration
             if self._watch is None:
@@ -111,7 +116,7 @@ class ObjectWatch:
         """Return events that are here already, without waiting: what one write to a socket may carry."""
         if self._watch is not None and self._present is None and not self._closed:
             try:
-                self._take(self._watch.ready(AT_ONCE))
+                self._receive(self._watch.ready(AT_ONCE))
             except WatchOverflow:
                 self.close()
         if not self._ready:
@@ -122,7 +127,7 @@ class ObjectWatch:
         """End after the events that have happened so far."""
         if self._watch is not None and self._present is None and not self._closed:
             with suppress(WatchOverflow, StoreClosed):
-                self._take(self._watch.ready())
+                self._receive(self._watch.ready())
         self.close()
 
     def close(self) -> None:
@@ -151,12 +156,14 @@ class ObjectWatch:
         """Take the next few of what there was when the watch began, as ADDED events."""
         block = first_of(present[self._shown : self._shown + AT_ONCE], TURN_BYTES)
         await decode(block, self._kind)
+        if self._selection.view is not None:
+            await self._selection.view.prepare(block)
         if len(block) > FEW:
             await turns.take(len(block) * LOOK_BYTES)
         self._shown += len(block)
         for entry in block:
             obj = viewed(entry, self._kind)
-            if self._selection.matches(obj):
+            if self._selects(entry, obj):
                 self._ready.append(Change(WatchEventType.ADDED, obj, entry))
         if self._shown == len(present):
             self._present = None
@@ -178,7 +185,7 @@ class ObjectWatch:
         except (StopAsyncIteration, WatchOverflow, StoreClosed):
             self.close()
         else:
-            self._take([first, *watch.ready(AT_ONCE)])
+            self._receive([first, *watch.ready(AT_ONCE)])
 
     async def _first(self, watch: Watch, left: float | None) -> Event:
         if left is None:
@@ -196,7 +203,22 @@ class ObjectWatch:
         if over:
             self.close()
 
-    def _take(self, events: list[Event]) -> None:
+    def _receive(self, events: list[Event]) -> None:
+        if self._selection.view is None:
+            self._take(events)
+        else:
+            self._received += events
+
+    async def _convert(self, events: Sequence[Event]) -> None:
+        """Take ``events``, in the version that the selection looks at."""
+        if self._selection.view is not None:
+            entries = [event.entry for event in events]
+            before = [event.previous for event in events if event.previous is not None]
+            await self._selection.view.prepare([*before, *entries])
+        del self._received[: len(events)]
+        self._take(events)
+
+    def _take(self, events: Sequence[Event]) -> None:
         if self._ahead:
             events = [event for event in events if event.revision > self._sent]
             self._ahead = not events
@@ -220,16 +242,20 @@ class ObjectWatch:
         """Return the event as the selection sees it; None when it shows nothing of it."""
         entry, before = event.entry, event.previous
         obj = object_of(entry, self._kind)
-        matched = before is not None and self._selection.matches(object_of(before, self._kind))
+        matched = before is not None and self._selects(before, object_of(before, self._kind))
         if event.type is EventType.DELETE:
-            known = matched if before is not None else self._selection.matches(obj)
+            known = matched if before is not None else self._selects(entry, obj)
             return Change(WatchEventType.DELETED, obj, entry) if known else None
-        if self._selection.matches(obj):
+        if self._selects(entry, obj):
             return Change(WatchEventType.MODIFIED if matched else WatchEventType.ADDED, obj, entry)
         if matched and before is not None:
             last = _at_revision(before, entry.revision, self._kind)
             return Change(WatchEventType.DELETED, last.memo.object, last)
         return None
+
+    def _selects(self, entry: Entry, obj: Any) -> bool:
+        view = self._selection.view
+        return self._selection.matches(obj if view is None else view.of(entry))
 
     def _bookmark(self, annotations: dict[str, str]) -> Change:
         metadata = ObjectMeta(resource_version=str(self._sent), annotations=annotations)

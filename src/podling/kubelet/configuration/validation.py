@@ -277,8 +277,6 @@ def _memory(found: KubeletConfiguration) -> Iterator[str]:
 
 
 def _logs(found: KubeletConfiguration) -> Iterator[str]:
-    if found.enable_system_log_query and not _has(found, "NodeLogQuery"):
-        yield "NodeLogQuery feature gate is required for enableSystemLogQuery"
     if found.enable_system_log_query and found.enable_system_log_handler is False:
         yield "enableSystemLogHandler is required for enableSystemLogQuery"
     if found.container_log_max_workers is not None and found.container_log_max_workers < 1:

@@ -33,7 +33,6 @@ from podling.kubelet.server.server_streams import StreamHandlers
 from podling.kubelet.server.snapshot import take_snapshot
 from podling.machinery.encoding import codec
 from podling.machinery.errors import ApiError
-from podling.machinery.feature_gates import is_enabled
 from podling.streaming.connection_table import Limits
 from podling.streaming.listener import Listener
 
@@ -232,8 +231,7 @@ class KubeletServer:
             return web.Response(status=405, text="logs endpoint is disabled.\n")
         from podling.kubelet.server.system_logs import SystemLogs
 
-        gates = self._config.feature_gates
-        queries = self._config.enable_system_log_query and is_enabled("NodeLogQuery", gates)
+        queries = self._config.enable_system_log_query
         return await SystemLogs(self._log_directory).serve(request, queries=queries)
 
 

@@ -1,7 +1,7 @@
 """``/logs/``: the files below ``/var/log`` of the node's machine, and queries of its services' logs.
 
 Links are followed as long as they stay below the directory: a pod that may write there reaches no other file
-of the node through the kubelet. Queries need the feature gate NodeLogQuery and ``enableSystemLogQuery``.
+of the node through the kubelet. Queries need ``enableSystemLogQuery``.
 Upstream: ``http.FileServer``, ``pkg/kubelet/kubelet_server_journal.go``.
 """
 

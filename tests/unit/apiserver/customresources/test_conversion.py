@@ -77,11 +77,21 @@ async def plane() -> AsyncIterator[ControlPlane]:
         yield plane
 
 
-async def kinds(plane: ControlPlane, conversion: dict[str, Any]) -> tuple[type[Any], type[Any]]:
-    """Return the types of both versions once they are served."""
+def selecting(name: str) -> dict[str, Any]:
+    if not name:
+        return {}
+    spec = {"type": "object", "properties": {name: {"type": "string"}}}
+    schema = {"openAPIV3Schema": {"type": "object", "properties": {"spec": spec}}}
+    return {"schema": schema, "selectableFields": [{"jsonPath": f".spec.{name}"}]}
+
+
+async def kinds(
+    plane: ControlPlane, conversion: dict[str, Any], selectable: tuple[str, ...] = ("", "")
+) -> tuple[type[Any], type[Any]]:
+    """Return the types of both versions once they are served, each with a selectable text in its ``spec``."""
     versions = [
-        {"name": "v1", "served": True, "storage": True},
-        {"name": "v2", "served": True, "storage": False},
+        {"name": "v1", "served": True, "storage": True, **selecting(selectable[0])},
+        {"name": "v2", "served": True, "storage": False, **selecting(selectable[1])},
     ]
     made = await plane.client.create(definition(versions=versions, conversion=conversion))
     revision = made.metadata.resource_version or ""
@@ -113,6 +123,39 @@ async def test_each_version_shows_its_own_form(
     assert [len(each["objects"]) for each in webhook.reviews] == [2], "once, and both together"
     await plane.client.patch(second, "b", {"spec": {"width": 5}}, "default")
     assert (await plane.client.get(first, "b", "default")).content == {"spec": {"size": 5}}
+
+
+async def test_selectors_look_at_the_version_of_the_request(
+    plane: ControlPlane, converter: tuple[Converter, dict[str, Any]]
+) -> None:
+    """Source: upstream's test/e2e/apimachinery/crd_selectable_fields.go."""
+    _, conversion = converter
+    first, second = await kinds(plane, conversion, ("size", "width"))
+    now = (await plane.client.list(second)).resource_version
+    narrow, small = (
+        plane.client.watch(kind, "default", resource_version=now, field_selector=selector)
+        for kind, selector in ((second, "spec.width=3"), (first, "spec.size=3"))
+    )
+    for name, width in (("a", "3"), ("b", "3"), ("c", "4")):
+        await plane.client.create(widget(second, name, spec={"width": width}))
+
+    async def names(kind: type[Any], selector: str, limit: int = 0) -> list[str]:
+        pages = await plane.client.list(kind, "default", field_selector=selector, limit=limit)
+        return [each.metadata.name for each in pages.items]
+
+    assert await names(second, "spec.width=3") == ["a", "b"]
+    assert await names(second, "spec.width=3", limit=5) == ["a", "b"]
+    assert await names(first, "spec.size=4") == ["c"]
+    await plane.client.patch(second, "b", {"spec": {"width": "4"}}, "default")
+    await plane.client.delete(second, "a", "default")
+    expected = [("ADDED", "a"), ("ADDED", "b"), ("DELETED", "b"), ("DELETED", "a")]
+    for watch in (narrow, small):
+        seen = [await anext(watch) for _ in expected]
+        assert [(each.type.value, each.object.metadata.name) for each in seen] == expected
+    late = plane.client.watch(second, "default", resource_version="", field_selector="spec.width=4")
+    assert {(await anext(late)).object.metadata.name for _ in range(2)} == {"b", "c"}
+    with pytest.raises(ApiError, match=r"field label not supported: spec\.size"):
+        await names(second, "spec.size=3")
 
 
 async def test_a_failing_webhook_fails_the_request(

@@ -227,7 +227,6 @@ CASES: list[tuple[dict[str, Any], str]] = [
         {"registerWithTaints": [{"key": "a", "effect": "NoSchedule", "timeAdded": "2026-01-01T00:00:00Z"}]},
         "taint.TimeAdded is not nil",
     ),
-    ({"enableSystemLogQuery": True}, "NodeLogQuery feature gate is required for enableSystemLogQuery"),
     (
         {"imageMaximumGCAge": "1s", "imageMinimumGCAge": "2s"},
         "imageMaximumGCAge 1s must be greater than imageMinimumGCAge 2s",
