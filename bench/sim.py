@@ -25,6 +25,10 @@ from bench.harness import Figure, show
 
 PODS_OF_A_DEPLOYMENT = 100
 CONTAINER = {"name": "main", "image": "load:1", "resources": {"requests": {"cpu": "100m"}}}
+PROBES = {
+    "readinessProbe": {"httpGet": {"path": "/ready", "port": 8080}, "periodSeconds": 10},
+    "livenessProbe": {"tcpSocket": {"port": 8080}, "periodSeconds": 10},
+}
 READY_SECONDS_MAX = 1800
 """The virtual time within which everything must run."""
 REPLACED_SHARE = 0.05
@@ -39,6 +43,8 @@ class Size(Struct, frozen=True, kw_only=True):
     hours: float
     changes: bool = False
     """Replace a twentieth of the pods in each hour, and roll everything out in the middle."""
+    probes: bool = False
+    """Probe readiness and liveness of each pod every ten seconds."""
 
 
 class Goal(Struct, frozen=True, kw_only=True):
@@ -75,6 +81,7 @@ LOADS = {
         Size(nodes=1_000, pods=10_000, hours=24, changes=True),
         Goal(fill=60, hours=1_200, memory=3 * 1024),
     ),
+    "probes": (Size(nodes=100, pods=1_000, hours=24, probes=True), Goal(hours=10)),
 }
 QUICK = ("idle",)
 """The loads that run without being named: the others take many minutes."""
@@ -141,7 +148,7 @@ async def live(size: Size, during_hours: Any) -> Result:
     nodes = [NodeSettings(name=f"node-{number}", cpu="32", memory="256Gi") for number in range(size.nodes)]
     async with simulated_cluster(nodes) as cluster:
         for number, count in enumerate(portions(size.pods)):
-            await cluster.client.create(deployment(f"load-{number}", count))
+            await cluster.client.create(deployment(f"load-{number}", count, size.probes))
         await all_run(cluster, size.pods)
         filled = time.process_time()
         with during_hours:
@@ -253,11 +260,12 @@ def portions(pods: int) -> Sequence[int]:
     return [PODS_OF_A_DEPLOYMENT] * whole + ([rest] if rest else [])
 
 
-def deployment(name: str, replicas: int) -> Any:
+def deployment(name: str, replicas: int, probes: bool) -> Any:
     from podling.api.apps_v1 import Deployment
 
     labels = {"app": name}
-    template = {"metadata": {"labels": labels}, "spec": {"containers": [CONTAINER]}}
+    container = {**CONTAINER, **PROBES} if probes else CONTAINER
+    template = {"metadata": {"labels": labels}, "spec": {"containers": [container]}}
     spec = {"replicas": replicas, "selector": {"matchLabels": labels}, "template": template}
     return convert({"metadata": {"name": name, "namespace": "default"}, "spec": spec}, Deployment)
 

@@ -203,7 +203,7 @@ class Kubelet:
             directories=directories,
             observer=Observer(deps.runtime),
             statuses=StatusManager(deps.client),
-            prober=Prober(deps.runtime, deps.recorder),
+            prober=Prober(deps),
             images=ImageManager(deps),
             watches=watches,
             volumes=volumes,

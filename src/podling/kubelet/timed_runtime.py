@@ -54,6 +54,7 @@ _OPTIONAL = (
     "changes",
     "is_predictable",
     "seconds_to_next_use",
+    "seconds_to_next_answer",
 )
 """Methods that only some runtimes have (``KeepsLogs``, ``AnswersProbes`` ...), passed on if present."""
 

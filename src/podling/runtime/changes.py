@@ -51,3 +51,10 @@ class ReportsChanges(Protocol):
     def seconds_to_next_use(self) -> float | None:
         """Return the time until some container's use of memory changes by itself; None: it does not."""
         ...
+
+    def seconds_to_next_answer(self, container_id: str) -> float | None:
+        """Return the time until a container's answers to commands and probes change by themselves.
+
+        None: they do not. 0: they may at any time, as over a network.
+        """
+        ...

@@ -9,7 +9,17 @@ import pytest
 from podling import clock
 from podling.runtime.base import ContainerSpec, LinuxResources, RuntimeFailure, SandboxSpec
 from podling.runtime.changes import Changes, ReportsChanges
-from podling.runtime.sim import ContainerScript, Fault, FaultyRuntime, Run, Scenario, SimRuntime, Usage
+from podling.runtime.sim import (
+    ContainerScript,
+    ExecScript,
+    Fault,
+    FaultyRuntime,
+    ProbeScript,
+    Run,
+    Scenario,
+    SimRuntime,
+    Usage,
+)
 from podling.sim.simulated_machine import SimulatedMachine
 
 
@@ -133,3 +143,31 @@ async def test_next_step_of_use_is_known(
     await runtime.start_container(container)
     await clock.sleep(age)
     assert runtime.seconds_to_next_use() == expected
+
+
+ANSWERS = ContainerScript(
+    exec=(ExecScript(), ExecScript(command="ask", after=10)),
+    probes=(ProbeScript(kind="tcp", after=30, success=False), ProbeScript(after=20)),
+)
+
+
+@pytest.mark.parametrize(
+    ("script", "age", "expected"),
+    [
+        (ContainerScript(), 0, None),
+        (ANSWERS, 0, 10),
+        (ANSWERS, 4, 6),
+        (ANSWERS, 10, 10),
+        (ANSWERS, 20, 10),
+        (ANSWERS, 30, None),
+    ],
+)
+async def test_next_change_of_an_answer_is_known(
+    script: ContainerScript, age: float, expected: float | None
+) -> None:
+    runtime = SimRuntime(Scenario(containers={"*": script}))
+    _, container = await created(runtime)
+    await runtime.start_container(container)
+    await clock.sleep(age)
+    assert runtime.seconds_to_next_answer(container) == expected
+    assert runtime.seconds_to_next_answer("another") is None

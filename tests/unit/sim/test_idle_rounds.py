@@ -15,7 +15,7 @@ from podling.client.informer import Informer
 from podling.kubelet.config import KubeletConfig
 from podling.machinery.network_ranges import Network
 from podling.runtime.base import RuntimeFailure
-from podling.runtime.sim import ContainerScript, Fault, Run, Scenario, Usage
+from podling.runtime.sim import ContainerScript, ExecScript, Fault, ProbeScript, Run, Scenario, Usage
 from podling.sim import loop
 from podling.sim.simulated_cluster import ClusterSettings, SimulatedCluster, simulated_cluster
 from podling.sim.simulated_machine import SimulatedMachine
@@ -35,15 +35,26 @@ SCRIPTS = Scenario(
             usage=(Usage(after=5, memory_bytes=GIGABYTE), Usage(after=333, memory_bytes=20 * GIGABYTE))
         ),
         "default/job/*": ContainerScript(runs=(Run(seconds=100),)),
+        "default/probed/*": ContainerScript(
+            probes=(ProbeScript(after=222, success=False), ProbeScript(after=255)),
+            exec=(ExecScript(), ExecScript(after=444, exit_code=1)),
+        ),
     }
 )
 History = dict[str, list[tuple[float, Any]]]
 
 
+PROBES = {
+    "readinessProbe": {"tcpSocket": {"port": 80}, "periodSeconds": 5},
+    "livenessProbe": {"exec": {"command": ["alive"]}, "periodSeconds": 10},
+}
+
+
 def pod(name: str, node: str) -> Pod:
+    probes = PROBES if name == "probed" else {}
     spec: dict[str, Any] = {
         "nodeName": node,
-        "containers": [{"name": "app", "image": "web:1"}],
+        "containers": [{"name": "app", "image": "web:1", **probes}],
         "terminationGracePeriodSeconds": 5,
         "restartPolicy": "Never" if name == "job" else "Always",
     }
@@ -104,7 +115,7 @@ def same(happen: Callable[[SimulatedCluster], Any], tolerance: float = JITTER_SE
 
 def test_lives_of_containers_are_the_same() -> None:
     async def happen(cluster: SimulatedCluster) -> None:
-        for name in ("crashing", "greedy", "job", "plain"):
+        for name in ("crashing", "greedy", "job", "plain", "probed"):
             await cluster.client.create(pod(name, "node-1"))
         await cluster.advance(minutes=11)
         await cluster.client.delete(Pod, "plain", "default")

@@ -6,6 +6,10 @@ its threshold wakes the pod's worker, which alone decides on the consequences.
 
 A container that ran before this kubelet started keeps its results from its status, so a restart of
 the kubelet never makes a ready pod unready. Its first probes are spread over one period.
+
+Over a runtime that reports its changes (``kubelet.rounds``), a probe that succeeded as before is made again
+only after a change, or when the container's answers change by themselves: at the time at which the periodic
+one would. A probe that takes time is made in each period, as its container may end meanwhile.
 """
 
 from __future__ import annotations
@@ -20,21 +24,34 @@ from typing import NamedTuple
 
 from podling import clock, ids
 from podling.api.core_v1 import Container, ContainerStatus, Pod, PodStatus
-from podling.kubelet.deps import Recorder
+from podling.kubelet.deps import KubeletDeps
 from podling.kubelet.lives import note
 from podling.kubelet.observation import PodObservation
 from podling.kubelet.pod_spec import field_path
 from podling.kubelet.probes.probe_handlers import Answer, ProbeError, Subject, run_probe
-from podling.kubelet.probes.probes import ProbeKind, ProbeState, initial_state, observe, probe_of, thresholds
+from podling.kubelet.probes.probes import (
+    ProbeKind,
+    ProbeState,
+    Thresholds,
+    initial_state,
+    is_settled,
+    observe,
+    probe_of,
+    thresholds,
+)
+from podling.kubelet.rounds import Rounds, reporting_runtime
 from podling.kubelet.status.probe_view import ProbeResult, ProbeView
 from podling.machinery.pods import is_sidecar
 from podling.runtime.base import Container as Observed
-from podling.runtime.base import ContainerState, Runtime
+from podling.runtime.base import ContainerState
+from podling.runtime.changes import Changes
 from podling.runtime.failures import NotFound, RuntimeFailure
 from podling.supervisor import Supervisor
 
 TRIES = 3
 """The number of attempts to make a probe before this round is skipped."""
+INSTANT_SECONDS = 1e-6
+"""The seconds by which the times of a probe's begin and end may differ though it takes no time."""
 
 
 class ProbeLabels(NamedTuple):
@@ -69,9 +86,11 @@ class _Watched:
 class Prober:
     """All probes of one node."""
 
-    def __init__(self, runtime: Runtime, recorder: Recorder) -> None:
-        self._runtime = runtime
-        self._recorder = recorder
+    def __init__(self, deps: KubeletDeps) -> None:
+        self._deps = deps
+        self._runtime = deps.runtime
+        self._reporting = reporting_runtime(deps)
+        self._recorder = deps.recorder
         self._supervisor = Supervisor()
         self._pods: dict[str, dict[str, _Watched]] = {}
         self._counts: dict[str, Counter[ProbeLabels]] = {}
@@ -140,24 +159,43 @@ class Prober:
             await watched.started.wait()
         age = (clock.now() - watched.started_at).total_seconds()  # negative after the clock was set back
         await clock.sleep(numbers.initial_delay - max(0.0, age))
+        rounds = Rounds(numbers.period, self._deps, Changes())
         due = clock.monotonic()
-        while True:
-            answer = await self._probe_once(watched, kind, numbers.timeout)
-            self._count(watched, kind, answer)
-            if answer is not None:
-                before = watched.states[kind]
-                found = ProbeResult.SUCCESS if answer.success else ProbeResult.FAILURE
-                after = observe(before, numbers, found)
-                watched.states[kind] = after
-                if after.result is not before.result:
-                    self._note(watched, kind, after.result)
-                    if kind is ProbeKind.STARTUP and after.result is ProbeResult.SUCCESS:
-                        watched.started.set()
-                    wake()
-                if after.resting:
+        with rounds.follow():
+            while True:
+                answer = await self._probe_once(watched, kind, numbers.timeout)
+                self._count(watched, kind, answer)
+                if answer is not None:
+                    self._take_in(watched, kind, numbers, answer, wake)
+                if watched.states[kind].resting:
                     return
-            due = max(due + numbers.period, clock.monotonic())
-            await clock.sleep(due - clock.monotonic())
+                is_instant = clock.monotonic() - due < INSTANT_SECONDS
+                repeats = answer is not None and is_instant and is_settled(watched.states[kind])
+                if self._reporting is not None and repeats:
+                    await rounds.next(within=self._reporting.seconds_to_next_answer(watched.container_id))
+                    due = clock.monotonic()
+                else:
+                    due = max(due + numbers.period, clock.monotonic())
+                    await clock.sleep(due - clock.monotonic())
+
+    def _take_in(
+        self,
+        watched: _Watched,
+        kind: ProbeKind,
+        numbers: Thresholds,
+        answer: Answer,
+        wake: Callable[[], None],
+    ) -> None:
+        """Count an answer, and let the pod's worker know of another verdict."""
+        before = watched.states[kind]
+        found = ProbeResult.SUCCESS if answer.success else ProbeResult.FAILURE
+        after = watched.states[kind] = observe(before, numbers, found)
+        if after.result is before.result:
+            return
+        self._note(watched, kind, after.result)
+        if kind is ProbeKind.STARTUP and after.result is ProbeResult.SUCCESS:
+            watched.started.set()
+        wake()
 
     async def _probe_once(self, watched: _Watched, kind: ProbeKind, timeout_seconds: float) -> Answer | None:
         """Return one answer, None if the probe could not be made; record an event unless it is a success."""

@@ -74,6 +74,11 @@ def initial_state(kind: ProbeKind, carried: ProbeResult | None = None) -> ProbeS
     return ProbeState(kind, result, resting=rests)
 
 
+def is_settled(state: ProbeState) -> bool:
+    """Return whether more results like the last one have no effect. Failures have: events count them."""
+    return state.last is state.result is ProbeResult.SUCCESS
+
+
 def observe(state: ProbeState, numbers: Thresholds, found: ProbeResult) -> ProbeState:
     """Return the state after one more result. Results of probes that could not be made are not passed in."""
     if state.resting:

@@ -74,6 +74,12 @@ class Life:
         age = self.age()
         return min((step.after - age for step in self.script.usage if step.after > age), default=None)
 
+    def seconds_to_next_answer(self) -> float | None:
+        """Return the time until the script's answers to commands and probes change; None if they do not."""
+        age = self.age()
+        changes = [*(each.after for each in self.script.exec), *(each.after for each in self.script.probes)]
+        return min((after - age for after in changes if after > age), default=None)
+
     def begin(self, pid: int) -> None:
         """The process runs: set the timers of its script."""
         self._began = clock.monotonic()

@@ -327,6 +327,10 @@ class SimRuntime:
         waits = (life.seconds_to_next_use() for life in self._lives.values() if life.script.usage)
         return min((seconds for seconds in waits if seconds is not None), default=None)
 
+    def seconds_to_next_answer(self, container_id: str) -> float | None:
+        life = self._lives.get(container_id)
+        return None if life is None else life.seconds_to_next_answer()
+
     # Methods for scenarios and faults
 
     def end(self, container_id: str, exit_code: int, reason: str = "", message: str = "") -> None:

@@ -12,6 +12,7 @@ import msgspec
 import pytest
 
 from podling import clock
+from podling.api.apps_v1 import Deployment
 from podling.api.batch_v1 import CronJob
 from podling.api.certificates_v1 import CertificateSigningRequest
 from podling.api.coordination_v1 import Lease
@@ -19,6 +20,9 @@ from podling.api.core_v1 import Event, Node, Service
 from podling.api.networking_v1 import ServiceCIDR
 from podling.client.informer import Informer
 from podling.machinery.scheme import resource_of
+from podling.runtime.base import RuntimeFailure
+from podling.runtime.sim import Fault
+from podling.runtime.sim.life import Life
 from podling.sim.loop import EPOCH, VirtualTimeLoop
 from podling.sim.simulated_cluster import SimulatedCluster, simulated_cluster
 from podling.sim.wound_loop import WoundLoop
@@ -67,6 +71,15 @@ HOURLY = msgspec.convert(
 )
 
 
+def probed(script: dict[str, Any], **probes: Any) -> Deployment:
+    """Return a Deployment whose pods have probes, and a script."""
+    plain = msgspec.to_builtins(deployment())
+    template = plain["spec"]["template"]
+    template["metadata"]["annotations"] = {"sim.podling.dev/app": json.dumps(script)}
+    template["spec"]["containers"] = [{"name": "app", "image": "web:1", **probes}]
+    return msgspec.convert(plain, Deployment)
+
+
 def wound_loop() -> asyncio.AbstractEventLoop:
     return WoundLoop(EPOCH, seed=5)
 
@@ -82,7 +95,11 @@ def live(
     nodes: int = 2,
     loop: Callable[[], asyncio.AbstractEventLoop] = wound_loop,
 ) -> dict[str, Any]:
-    """Return all objects of a cluster in which something has happened."""
+    """Return all objects of a cluster in which something has happened.
+
+    Args:
+        leaps: the clock leaps, and probes that succeed as before are not made.
+    """
 
     async def main() -> dict[str, Any]:
         wound, leaping = clock.wound_clock(), clock.leaping_clock()
@@ -96,7 +113,9 @@ def live(
         await winding.run_while(context.__aexit__(None, None, None))
         return {each.key: without_revisions(json.loads(each.value)) for each in found}
 
-    with asyncio.Runner(loop_factory=loop) as runner:
+    with asyncio.Runner(loop_factory=loop) as runner, pytest.MonkeyPatch.context() as patch:
+        if not leaps:
+            patch.setattr(Life, "seconds_to_next_answer", lambda life: 0.0)
         return runner.run(main())
 
 
@@ -132,6 +151,48 @@ def test_idle_hours_leave_the_same_objects(seconds: float) -> None:
         await winding.advance(61.5)
         await cluster.nodes["node-1"].restart()
         await winding.advance(seconds)
+
+    same(happen)
+
+
+READY = {"readinessProbe": {"httpGet": {"path": "/ready", "port": 8080}, "periodSeconds": 2}}
+ALIVE = {"livenessProbe": {"exec": {"command": ["alive"]}, "periodSeconds": 10, "failureThreshold": 2}}
+STARTED = {"startupProbe": {"grpc": {"port": 8080}, "periodSeconds": 5, "failureThreshold": 30}}
+
+
+@pytest.mark.parametrize(
+    ("script", "probes"),
+    [
+        ({}, READY | ALIVE),
+        ({"probes": [{"after": 5400, "success": False}, {"after": 5475}]}, READY | ALIVE),
+        ({"exec": [{}, {"command": "alive", "after": 7234.5, "exitCode": 1, "stderr": "no"}]}, READY | ALIVE),
+        ({"probes": [{"success": False}, {"after": 62.5}, {"after": 4321, "seconds": 3}]}, STARTED | READY),
+        ({"runs": [{"seconds": 6000, "exitCode": 1}, {}]}, STARTED | READY | ALIVE),
+        ({"exec": [{"seconds": 0.5}, {"after": 3600, "seconds": 60}, {"after": 3615}]}, ALIVE),
+    ],
+)
+def test_hours_of_probes_leave_the_same_objects(script: dict[str, Any], probes: dict[str, Any]) -> None:
+    async def happen(cluster: SimulatedCluster, winding: Winding) -> None:
+        await cluster.client.create(probed(script, **probes))
+        await winding.advance(2 * 3600 + 300.7)
+
+    same(happen)
+
+
+def test_faults_of_the_runtime_meet_probes_after_idle_hours() -> None:
+    async def happen(cluster: SimulatedCluster, winding: Winding) -> None:
+        await cluster.client.create(probed({}, **READY, **ALIVE))
+        await winding.advance(3601.3)
+        hanging = Fault(verb="exec", hangs=True)
+        cluster.nodes["node-1"].runtime.faults.append(hanging)
+        cluster.nodes["node-2"].runtime.faults.append(Fault(verb="exec", error=RuntimeFailure("no"), times=2))
+        await winding.advance(61.2)
+        cluster.nodes["node-1"].runtime.faults.remove(hanging)
+        await winding.advance(3600)
+        await cluster.nodes["node-1"].crash()
+        await winding.advance(333.3)
+        await cluster.nodes["node-1"].start()
+        await winding.advance(3600)
 
     same(happen)
 
@@ -260,6 +321,15 @@ def test_idle_month_takes_few_rounds() -> None:
     async def happen(cluster: SimulatedCluster, winding: Winding) -> None:
         await winding.advance(60)
         assert await renewals(cluster, 30 * 86_400, winding) <= 30 * 2 + 20
+
+    live(happen)
+
+
+def test_idle_day_of_probed_pods_takes_few_rounds() -> None:
+    async def happen(cluster: SimulatedCluster, winding: Winding) -> None:
+        await cluster.client.create(probed({}, **STARTED, **READY, **ALIVE))
+        await winding.advance(300)
+        assert await renewals(cluster, 86_400, winding) <= 30
 
     live(happen)
 
