@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import cProfile
+from dataclasses import dataclass
+from pathlib import Path
 
 import msgspec
 import pytest
 
+import podling
 from podling import clock
 from podling.api.core_v1 import ConfigMap, Pod, Secret
 from podling.api.meta_v1 import ObjectMeta
@@ -37,6 +41,10 @@ END_OF_THE_MINUTE = 1
 PASSES_OF_A_POD = 1
 """Each pod is looked at every 60 to 90 s, which refreshes its volumes."""
 
+CALLS_OF_A_ROUND = 125
+"""The most calls of Podling's functions for a timer, on average."""
+CALLS_OF_A_POD = 900
+"""The same for a pod in a minute: a pass, and its part of twelve relists."""
 
 METADATA = ObjectMeta(name="settings", namespace="default")
 CONFIG_MAP = ConfigMap(metadata=METADATA, data={"key": "value"})
@@ -67,15 +75,20 @@ class CountingLoop(VirtualTimeLoop):
         super().reach(moment)
 
 
-async def idle_minute(pods: int, *, skips: bool) -> tuple[int, int]:
-    """Return how many timers fire, and how many writes are made, in a minute of a cluster of one node.
+@dataclass(frozen=True)
+class Minute:
+    """``timers`` that fired, ``writes`` to the store, and ``calls`` of Podling's functions."""
 
-    Args:
-        skips: the runtime reports its changes; else rounds follow their periods, as over real containers.
-    """
+    timers: int
+    writes: int
+    calls: int
+
+
+async def idle_minute(pods: int) -> Minute:
+    """Measure a minute of a cluster of one node that makes all rounds, as over real containers."""
     loop = asyncio.get_running_loop()
     assert isinstance(loop, CountingLoop)
-    node = NodeSettings(name="node-1", config=KubeletConfig(skip_idle_rounds=skips))
+    node = NodeSettings(name="node-1", config=KubeletConfig(skip_idle_rounds=False))
     async with simulated_cluster([node], ClusterSettings(shows_itself=True)) as cluster:
         await cluster.client.create(CONFIG_MAP)
         await cluster.client.create(SECRET)
@@ -85,14 +98,25 @@ async def idle_minute(pods: int, *, skips: bool) -> tuple[int, int]:
         phases = [each.status.phase for each in (await cluster.client.list(Pod)).items]
         assert phases == ["Running"] * pods
         fired, revision = loop.fired, cluster.store.revision
+        profile = cProfile.Profile()
+        profile.enable()
         await clock.sleep(60)
-        return loop.fired - fired, cluster.store.revision - revision
+        profile.disable()
+        return Minute(loop.fired - fired, cluster.store.revision - revision, calls_in(profile))
+
+
+def calls_in(profile: cProfile.Profile) -> int:
+    folder = str(Path(podling.__file__).parent)
+    every = ((each.code, each.callcount) for each in profile.getstats())
+    return sum(count for code, count in every if getattr(code, "co_filename", "").startswith(folder))
 
 
 @pytest.mark.parametrize("pods", [0, 10])
-def test_idle_minute_takes_few_timers_and_writes(pods: int) -> None:
+def test_idle_minute_takes_few_timers_writes_and_calls(pods: int) -> None:
     with asyncio.Runner(loop_factory=CountingLoop) as runner:
-        fired, written = runner.run(idle_minute(pods, skips=False))
-    most = END_OF_THE_MINUTE + sum(ROUNDS_OF_A_NODE.values()) + sum(ROUNDS_OF_A_CONTROL_PLANE.values())
-    assert fired <= most + pods * PASSES_OF_A_POD
-    assert written <= ROUNDS_OF_A_NODE["renewal of the lease"]
+        minute = runner.run(idle_minute(pods))
+    rounds = sum(ROUNDS_OF_A_NODE.values()) + sum(ROUNDS_OF_A_CONTROL_PLANE.values())
+    most = END_OF_THE_MINUTE + rounds
+    assert minute.timers <= most + pods * PASSES_OF_A_POD
+    assert minute.writes <= ROUNDS_OF_A_NODE["renewal of the lease"]
+    assert minute.calls <= most * CALLS_OF_A_ROUND + pods * CALLS_OF_A_POD

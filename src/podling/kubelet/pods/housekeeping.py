@@ -82,20 +82,23 @@ class Housekeeper:
         relist = clock.monotonic() >= self._relist_at - TOLERANCE_SECONDS
         if relist:
             self._relist_at = clock.monotonic() + self._services.deps.config.relist_interval
-            await self._wake_changed()
+            known = await self._wake_changed()
+        else:
+            known = await self._services.observer.pod_uids()
         if not self._sources_ready():
             return False
-        known = await self._services.observer.pod_uids()
         self._end_orphans(supervisor, known)
         removed_all = await self._remove_directories(known)
         return relist and removed_all and not self._ending
 
-    async def _wake_changed(self) -> None:
+    async def _wake_changed(self) -> frozenset[str]:
+        """Wake the workers whose pods differ from their observations; return the pods in the runtime."""
         sequence, seen = await self._services.observer.fingerprints()
         for uid, worker in self._workers.items():
             observed = worker.record.observed
             if sequence > observed.sequence and seen.get(uid, frozenset()) != observed.fingerprint():
                 worker.wake()
+        return frozenset(seen)
 
     def _end_orphans(self, supervisor: Supervisor, known: frozenset[str]) -> None:
         for uid in sorted(known):
