@@ -50,7 +50,7 @@ LOG_BYTES_MAX = 1024 * 1024
 FOLLOW_SECONDS = 2.0
 """The interval of looking whether ``resolv.conf`` changed, and whether another process took over."""
 REST_SECONDS = 10.0
-"""The longest interval of a process that rests: each ping of the node's process is followed by a look."""
+"""The same with few questions and a connected node, which leaves a process before another one takes over."""
 REST_SHARE = 0.01
 """The share of a core below which a process rests."""
 READY = b"ready"
@@ -59,7 +59,7 @@ REPLIES_AT_ONCE = 64
 
 
 def look_interval(share: float, *, is_connected: bool) -> float:
-    """Return the longest time until the next look, after one since which ``share`` of a core was taken."""
+    """Return the time until the next look, after one since which ``share`` of a core was taken."""
     return REST_SECONDS if is_connected and share < REST_SHARE else FOLLOW_SECONDS
 
 
@@ -85,16 +85,13 @@ class ServerProcess:
         self._state = State(self._resolver, self._server.replies, launch.resolv_conf)
         self._journal = Journal(f"/proc/self/fd/{self._own_files}/journal")
         self._taking = asyncio.Lock()
-        self._wake = asyncio.Event()
-        """Ends the wait for the next look."""
-        self._interval = FOLLOW_SECONDS
-        self._is_ended = False
         hello = Hello(os.getpid(), launch.build, launch.endpoints)
         self._control = Control(self._directory, hello, self._sockets, self._take, self._pinged, self._tasks)
 
     async def run(self, ready: int) -> None:
         """Serve until SIGTERM, or until another process has taken over; write to ``ready`` once it serves."""
-        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, self._end)
+        ended = asyncio.Event()
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, ended.set)
         for data in self._journal.frames():
             with suppress(msgspec.MsgspecError):
                 self._state.apply(to_server.decode(data))
@@ -116,16 +113,11 @@ class ServerProcess:
         os.write(ready, READY)
         os.close(ready)
         priority = Priority()
-        while self._control.is_current() and not self._is_ended:
-            await clock.wait_for(self._wake, self._interval)
-            self._wake.clear()
-            self._interval = look_interval(priority.follow(), is_connected=self._control.is_connected())
+        interval = FOLLOW_SECONDS
+        while self._control.is_current() and not await clock.wait_for(ended, clock.aligned(interval)):
+            interval = look_interval(priority.follow(), is_connected=self._control.is_connected())
             self._state.follow_resolv_conf()
         await self._close()
-
-    def _end(self) -> None:
-        self._is_ended = True
-        self._wake.set()
 
     async def _close(self) -> None:
         self._server.close()
@@ -156,8 +148,6 @@ class ServerProcess:
 
     def _pinged(self, ping: Ping) -> None:
         self._server.metrics.dropped["flood"] = ping.dropped
-        if self._interval == REST_SECONDS:
-            self._wake.set()
 
     def _notice(self, reason: str, text: str) -> None:
         logger.warning("%s: %s", reason, text)

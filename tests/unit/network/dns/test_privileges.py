@@ -24,7 +24,7 @@ def test_flood_lowers_the_priority(share: float, wanted: int) -> None:
         (0.0, False, FOLLOW_SECONDS),
     ],
 )
-def test_process_without_questions_rests_between_pings(
+def test_process_without_questions_looks_around_less_often(
     share: float, is_connected: bool, seconds: float
 ) -> None:
     assert look_interval(share, is_connected=is_connected) == seconds
