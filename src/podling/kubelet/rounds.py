@@ -1,8 +1,9 @@
 """The times at which a periodic task of the kubelet makes its rounds.
 
-Over most runtimes a round follows each period. A runtime that reports its changes (``runtime.changes``) makes
-nearly all of them needless: a round then follows only if something changed that it looks at, at the time at
-which the periodic one would. So a skipped round is one that would have found everything as before.
+Over most runtimes a round follows each period, or each longer one where only what the kubelet does itself
+can make a round find something new. A runtime that reports its changes (``runtime.changes``) makes nearly all
+rounds needless: a round then follows only if something changed that it looks at, at the time at which the
+periodic one would. So a skipped round is one that would have found everything as before.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 from podling import clock
 from podling.kubelet.deps import KubeletDeps
@@ -38,10 +39,15 @@ class Rounds:
         period: the seconds between two rounds.
         deps: the node's runtime, and whether there are files.
         others: notes the changes of what does not come from the runtime.
+        quiet_period: the seconds between two rounds over other runtimes as long as all is settled and
+            ``others`` notes nothing; None: ``period``.
     """
 
-    def __init__(self, period: float, deps: KubeletDeps, others: Changes) -> None:
+    def __init__(
+        self, period: float, deps: KubeletDeps, others: Changes, *, quiet_period: float | None = None
+    ) -> None:
         self._period = period
+        self._quiet_period = quiet_period
         self._offset = deps.config.rounds_offset
         self._runtime = reporting_runtime(deps)
         self._others = others
@@ -56,11 +62,14 @@ class Rounds:
     @contextmanager
     def follow(self) -> Iterator[None]:
         """Follow the changes while the task runs."""
-        if self._runtime is None:
+        if self._runtime is None and self._quiet_period is None:
             yield
             return
         try:
-            with self._runtime.changes.listen(self._note), self._others.listen(self._note):
+            with ExitStack() as stack:
+                if self._runtime is not None:
+                    stack.enter_context(self._runtime.changes.listen(self._note))
+                stack.enter_context(self._others.listen(self._note))
                 yield
         finally:
             self._cancel()
@@ -87,20 +96,28 @@ class Rounds:
                 (``clock.call_report``).
             pause: the seconds to the next round, in place of the period and of everything else.
         """
-        if pause is not None or self._runtime is None:
-            period = clock.aligned(self._period, self._offset)
-            await clock.wait_for(self._due, period if pause is None else pause)
+        if pause is not None:
+            await clock.wait_for(self._due, pause)
         else:
             self._began = clock.monotonic()
-            if self._is_noted or not settled or not self._runtime.is_predictable():
-                self._schedule(0.0)
-            elif within is not None:
-                self._schedule(within, report_period)
             self._is_waiting = True
-            await self._due.wait()
+            if self._runtime is None:
+                await clock.wait_for(self._due, clock.aligned(self._next_period(settled), self._offset))
+            else:
+                if self._is_noted or not settled or not self._runtime.is_predictable():
+                    self._schedule(0.0)
+                elif within is not None:
+                    self._schedule(within, report_period)
+                await self._due.wait()
             self._is_waiting = self._is_noted = False
             self._cancel()
         self._due.clear()
+
+    def _next_period(self, settled: bool) -> float:
+        """Return the seconds to the next round over a runtime that does not report its changes."""
+        if self._quiet_period is None or self._is_noted or not settled:
+            return self._period
+        return self._quiet_period
 
     def _note(self) -> None:
         """Schedule a round at the end of the present period; one after the present round, if there is one."""

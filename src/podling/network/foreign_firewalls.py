@@ -104,7 +104,7 @@ class ForeignRules:
                     known, checked = found, current
             except (OSError, RuntimeFailure) as error:
                 logger.info("rules of other programs cannot be listed: %s", error)
-            await clock.sleep(CHECK_SECONDS)
+            await clock.sleep(clock.aligned(CHECK_SECONDS))
 
 
 def advice(chain: str, bridge: str) -> str:

@@ -52,8 +52,18 @@ class NodeDns:
         feed = RecordFeed(client, informers)
         self.limits = QuestionLimits(f"{Names.of(plan.identity).table}_dns", report)
         self.server = ClusterDns(
-            self._dns_plan, client, feed, self.announce_place, report, lambda: self.limits.dropped
+            self._dns_plan,
+            self._ips,
+            client,
+            feed,
+            self.announce_place,
+            report,
+            lambda: self.limits.dropped,
         )
+
+    def _ips(self) -> tuple[str, ...]:
+        blocks = self._network.blocks
+        return tuple(str(ip) for ip in (blocks.gateway, blocks.gateway6) if ip is not None)
 
     def _dns_plan(self) -> DnsPlan:
         """Return what the DNS process serves. Raises ``RuntimeFailure`` before the pod network is there."""
@@ -61,7 +71,7 @@ class NodeDns:
         return DnsPlan(
             directory=self._plan.dns_state,
             domain=DOMAIN,
-            ips=tuple(str(ip) for ip in (blocks.gateway, blocks.gateway6) if ip is not None),
+            ips=self._ips(),
             networks=tuple(str(block) for block in (blocks.ipv4, blocks.ipv6) if block is not None),
             resolv_conf=str(resolv_conf_path()),
         )

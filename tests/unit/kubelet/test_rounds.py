@@ -24,11 +24,17 @@ QUIET = KubeletConfig(write_files=False)
 class Task:
     """A periodic task whose rounds are counted by their times."""
 
-    def __init__(self, cluster: ControlPlane, root: Path, config: KubeletConfig = QUIET) -> None:
+    def __init__(
+        self,
+        cluster: ControlPlane,
+        root: Path,
+        config: KubeletConfig = QUIET,
+        quiet_period: float | None = None,
+    ) -> None:
         self.runtime = FaultyRuntime()
         self.others = Changes()
         deps = SimNode(cluster, self.runtime, config, root).deps
-        self.rounds = Rounds(PERIOD, deps, self.others)
+        self.rounds = Rounds(PERIOD, deps, self.others, quiet_period=quiet_period)
         self.settled = True
         self.within: float | None = None
         self.during: Callable[[], None] = lambda: None
@@ -63,6 +69,32 @@ async def test_rounds_follow_each_period_where_files_may_change(
     task = Task(cluster, tmp_path, config)
     assert not task.is_reporting
     assert await task.run(35) == [10, 20, 30]
+
+
+async def test_rounds_follow_longer_periods_while_all_is_quiet(cluster: ControlPlane, tmp_path: Path) -> None:
+    task = Task(cluster, tmp_path, KubeletConfig(), quiet_period=25)
+    assert not task.is_reporting
+    happening = [(53.0, task.others.note), (54.0, task.others.note), (69.0, task.rounds.request)]
+    assert await task.run(100, *happening) == [25, 50, 60, 69, 94]
+
+
+async def test_rounds_follow_short_periods_until_all_is_settled(
+    cluster: ControlPlane, tmp_path: Path
+) -> None:
+    task = Task(cluster, tmp_path, KubeletConfig(), quiet_period=25)
+    task.settled = False
+
+    def settle() -> None:
+        task.settled = len(task.times) == 2
+
+    task.during = settle
+    assert await task.run(50) == [10, 20, 45]
+
+
+async def test_round_that_something_changes_is_followed_soon(cluster: ControlPlane, tmp_path: Path) -> None:
+    task = Task(cluster, tmp_path, KubeletConfig(), quiet_period=25)
+    task.during = lambda: task.others.note() if len(task.times) == 1 else None
+    assert await task.run(70) == [25, 35, 60]
 
 
 async def test_no_round_follows_if_nothing_changes(cluster: ControlPlane, tmp_path: Path) -> None:

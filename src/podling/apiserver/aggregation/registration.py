@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 
 from podling import clock
+from podling.api.apiextensions_v1 import CustomResourceDefinition
 from podling.api.apiregistration_v1 import APIService, APIServiceSpec
 from podling.api.meta_v1 import ObjectMeta
 from podling.apiserver.aggregation.local_apis import PRIORITY
-from podling.apiserver.background_tasks import keep_at
+from podling.apiserver.background_tasks import changed, keep_at
 from podling.apiserver.customresources.catalogue import Catalogue
 from podling.apiserver.http.discovery import GROUP_PRIORITIES, OTHER_GROUPS
 from podling.client.local import LocalClient
@@ -69,20 +70,25 @@ class Registration:
     ) -> None:
         self._client, self._catalogue, self._local = client, catalogue, local
         self._own = {each.metadata.name or "": each for each in built_in()}
-        self._late = 0.0
 
     async def run(self) -> None:
         await keep_at(self._look_and_wait, "our own APIServices", seconds=CHECK_SECONDS)
 
     async def _look_and_wait(self) -> None:
-        await self.look()
-        self._late = await clock.sleep_until_round(CHECK_SECONDS, late=self._late)
+        version = await self.look()
+        kinds = (APIService, CustomResourceDefinition)
+        await clock.first_of(*(changed(self._client, each, version, within=None) for each in kinds))
+        await clock.sleep_until_round(CHECK_SECONDS)  # many definitions change at a time
 
-    async def look(self) -> None:
-        """Create what is missing, and delete what belongs to definitions that are gone."""
+    async def look(self) -> str:
+        """Create what is missing, and delete what belongs to definitions that are gone.
+
+        Returns the resource version of the APIServices that were there.
+        """
         served = [(each.group, each.version) for each in self._catalogue.resources()]
         wanted = {**of_definitions(served), **self._own, **of_local_apis(self._local())}
-        found = (await self._client.list(APIService)).items
+        listing = await self._client.list(APIService)
+        found = listing.items
         there = {each.metadata.name for each in found}
         for name, each in wanted.items():
             if name not in there:
@@ -91,6 +97,7 @@ class Registration:
         for each in found:
             if each.metadata.labels.get(MANAGED) == ALWAYS and each.metadata.name not in wanted:
                 await self._delete(each)
+        return listing.resource_version
 
     async def _create(self, wanted: APIService) -> None:
         try:

@@ -97,6 +97,8 @@ class PriorityAndFairness:
         if not self.flows.following:
             return
         for level in self.flows.levels.by_name.values():
+            if level.queue_set.is_idle:
+                continue
             late = []
             for request in level.queue_set.brief:
                 if request.deadline > now:

@@ -69,6 +69,8 @@ class NodeAgent:
         self._health = health
         self._node: Node | None = None
         self._reported_at: datetime | None = None
+        self._settled_facts: tuple[Node, NodeHealth, tuple[Image, ...]] | None = None
+        """Facts of which the last round found that the node's status shows them."""
         self._was_cut_off = False
         """The API server did not answer for a while: the node may have been marked as silent there."""
         self._changes = changes
@@ -127,13 +129,15 @@ class NodeAgent:
             known = self._node if attempt == 0 and not self._was_cut_off else None
             node = known if known is not None else await self._get_or_register()
             self._was_cut_off = False
-            now = clock.now()
-            config = self._deps.config
-            status = node_status(
-                node.status, self._machine, config, self._hostname, self._health(), images, now
-            )
-            if not self._is_due(clock.steady_now()) and equal_except_heartbeat(status, node.status):
+            facts, is_due = (node, self._health(), images), self._is_due(clock.steady_now())
+            if facts == self._settled_facts and not is_due:
                 self._node = node
+                return
+            status = node_status(
+                node.status, self._machine, self._deps.config, self._hostname, *facts[1:], clock.now()
+            )
+            if not is_due and equal_except_heartbeat(status, node.status):
+                self._node, self._settled_facts = node, facts
                 self._record_events(node, node)
                 return
             try:

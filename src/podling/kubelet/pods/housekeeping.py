@@ -1,8 +1,9 @@
 """Periodic clean-up and relist, which find what no event reported.
 
-Every two seconds (``rounds``), pods that only the runtime has are killed, and directories of unknown pods are
-removed. Every few seconds the whole runtime is listed, and a worker is woken if its pod differs from its
-last observation (``HandlePodCleanups``, PLEG).
+Pods that only the runtime has are killed, and directories of unknown pods are removed: two seconds after the
+last round (``rounds``) if a worker has come or gone since or something is still to end. Every few seconds the
+whole runtime is listed, and a worker is woken if its pod differs from its last observation
+(``HandlePodCleanups``, PLEG).
 """
 
 from __future__ import annotations
@@ -25,6 +26,9 @@ from podling.runtime.failures import RuntimeFailure
 from podling.supervisor import Supervisor
 
 logger = logging.getLogger(__name__)
+
+TOLERANCE_SECONDS = 0.1
+"""The time by which a round may precede the relist that it is for: rounds begin at common moments."""
 
 
 def orphan_pod(observed: PodObservation) -> Pod:
@@ -56,7 +60,8 @@ class Housekeeper:
         self._ending: set[str] = set()
         self._relist_at = 0.0
         interval = services.deps.config.housekeeping_interval
-        self._rounds = Rounds(interval, services.deps, changes)
+        relist = services.deps.config.relist_interval
+        self._rounds = Rounds(interval, services.deps, changes, quiet_period=max(interval, relist))
 
     async def run(self) -> None:
         """Clean up and relist until cancelled."""
@@ -74,23 +79,26 @@ class Housekeeper:
 
     async def _clean_up(self, supervisor: Supervisor) -> bool:
         """Make one round; return whether it looked at everything and found nothing that is still to end."""
-        relist = clock.monotonic() >= self._relist_at
+        relist = clock.monotonic() >= self._relist_at - TOLERANCE_SECONDS
         if relist:
             self._relist_at = clock.monotonic() + self._services.deps.config.relist_interval
-            await self._wake_changed()
+            known = await self._wake_changed()
+        else:
+            known = await self._services.observer.pod_uids()
         if not self._sources_ready():
             return False
-        known = await self._services.observer.pod_uids()
         self._end_orphans(supervisor, known)
-        await self._remove_directories(known)
-        return relist and not self._ending
+        removed_all = await self._remove_directories(known)
+        return relist and removed_all and not self._ending
 
-    async def _wake_changed(self) -> None:
+    async def _wake_changed(self) -> frozenset[str]:
+        """Wake the workers whose pods differ from their observations; return the pods in the runtime."""
         sequence, seen = await self._services.observer.fingerprints()
         for uid, worker in self._workers.items():
             observed = worker.record.observed
             if sequence > observed.sequence and seen.get(uid, frozenset()) != observed.fingerprint():
                 worker.wake()
+        return frozenset(seen)
 
     def _end_orphans(self, supervisor: Supervisor, known: frozenset[str]) -> None:
         for uid in sorted(known):
@@ -117,10 +125,11 @@ class Housekeeper:
         finally:
             self._ending.discard(uid)
 
-    async def _remove_directories(self, known: frozenset[str]) -> None:
-        """Remove the directories and logs of pods that neither API nor runtime have."""
+    async def _remove_directories(self, known: frozenset[str]) -> bool:
+        """Remove the directories and logs of pods that neither API nor runtime have; return if all went."""
         if not self._services.deps.config.write_files:
-            return
+            return True
+        removed_all = True
         for uid in self._services.directories.pod_uids():
             if uid in self._workers or uid in known:
                 continue
@@ -130,3 +139,5 @@ class Housekeeper:
                 await blocking_for_pod(uid, self._services.directories.remove_logs, uid)
             except OSError as error:
                 logger.warning("the directory of pod %s could not be removed: %s", uid, error)
+                removed_all = False
+        return removed_all

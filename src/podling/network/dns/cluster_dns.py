@@ -66,6 +66,7 @@ class ClusterDns:
     """The component ``dns`` of a node.
 
     Args:
+        ips: returns the node's addresses for DNS, as in ``plan``, which costs more.
         announce: called with the sockets of each process that serves.
         notify: reports what an administrator should know.
         dropped: returns how many questions the kernel has dropped, for the process' figures.
@@ -74,13 +75,14 @@ class ClusterDns:
     def __init__(
         self,
         plan: Callable[[], DnsPlan],
+        ips: Callable[[], tuple[str, ...]],
         client: Client,
         feed: RecordFeed,
         announce: Announce,
         notify: Notify,
         dropped: Callable[[], int],
     ) -> None:
-        self._plan_now = plan
+        self._plan_now, self._ips_now = plan, ips
         self._feed, self._announce, self._notify, self._dropped = feed, announce, notify, dropped
         self._maps: Informer[ConfigMap] = Informer(
             client, ConfigMap, NAMESPACE, field_selector=f"metadata.name={CONFIG_MAP}"
@@ -201,7 +203,7 @@ class ClusterDns:
     async def _ping(self, link: Link) -> None:
         number = 0
         while clock.monotonic() - self._heard < SILENCE_SECONDS:
-            if self._plan_now().ips != link.listening.ips:
+            if self._ips_now() != link.listening.ips:
                 logger.info("the node's addresses have changed: cluster DNS moves")
                 return
             number += 1

@@ -72,6 +72,10 @@ class Control:
         except OSError:
             return False
 
+    def is_connected(self) -> bool:
+        """Return whether a node's process is connected."""
+        return bool(self._connections)
+
     def close(self) -> None:
         for each in (*self._connections, self._listener):
             each.close()

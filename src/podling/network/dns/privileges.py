@@ -12,10 +12,13 @@ import os
 import resource
 from contextlib import suppress
 
+from podling import clock
+
 logger = logging.getLogger("podling.dns")
 
 NOBODY = 65534
 """The user and the group: the kernel's own number for "nobody", whether or not they have a name here."""
+_INSTANT = 1e-3
 NORMAL_NICE, FLOOD_NICE = 0, 5
 FLOOD_SHARE = 0.5
 """A process that takes more than this share of a core lets the API server and the kubelet go first."""
@@ -62,16 +65,18 @@ class Priority:
     """
 
     def __init__(self) -> None:
-        self._used = _cpu_seconds()
+        self._used, self._looked_at = _cpu_seconds(), clock.monotonic()
 
-    def follow(self, seconds: float) -> None:
-        """Set the priority by the load of the last ``seconds``."""
-        used = _cpu_seconds()
-        share, self._used = (used - self._used) / seconds, used
+    def follow(self) -> float:
+        """Set the priority by the share of a core taken since the last call, and return the share."""
+        used, now = _cpu_seconds(), clock.monotonic()
+        share = (used - self._used) / max(now - self._looked_at, _INSTANT)
+        self._used, self._looked_at = used, now
         wanted = nice_for(share)
         with suppress(OSError):
             if os.getpriority(os.PRIO_PROCESS, 0) != wanted:
                 os.setpriority(os.PRIO_PROCESS, 0, wanted)
+        return share
 
 
 def _cpu_seconds() -> float:

@@ -49,9 +49,18 @@ DESCRIPTORS = 16384
 LOG_BYTES_MAX = 1024 * 1024
 FOLLOW_SECONDS = 2.0
 """The interval of looking whether ``resolv.conf`` changed, and whether another process took over."""
+REST_SECONDS = 10.0
+"""The same with few questions and a connected node, which leaves a process before another one takes over."""
+REST_SHARE = 0.01
+"""The share of a core below which a process rests."""
 READY = b"ready"
 REPLIES_AT_ONCE = 64
 """The replies whose hits are counted between two looks for questions."""
+
+
+def look_interval(share: float, *, is_connected: bool) -> float:
+    """Return the time until the next look, after one since which ``share`` of a core was taken."""
+    return REST_SECONDS if is_connected and share < REST_SHARE else FOLLOW_SECONDS
 
 
 class ServerProcess:
@@ -104,8 +113,9 @@ class ServerProcess:
         os.write(ready, READY)
         os.close(ready)
         priority = Priority()
-        while self._control.is_current() and not await clock.wait_for(ended, FOLLOW_SECONDS):
-            priority.follow(FOLLOW_SECONDS)
+        interval = FOLLOW_SECONDS
+        while self._control.is_current() and not await clock.wait_for(ended, clock.aligned(interval)):
+            interval = look_interval(priority.follow(), is_connected=self._control.is_connected())
             self._state.follow_resolv_conf()
         await self._close()
 

@@ -46,7 +46,13 @@ class NodeProcess:
         feed = RecordFeed(client, self._informers)
         self.dropped = 0
         self._dns = ClusterDns(
-            lambda: self.plan, client, feed, self._announced, self._noticed, lambda: self.dropped
+            lambda: self.plan,
+            lambda: self.plan.ips,
+            client,
+            feed,
+            self._announced,
+            self._noticed,
+            lambda: self.dropped,
         )
         self._tasks = Supervisor()
 
