@@ -145,10 +145,17 @@ class Sandboxes:
                 await self._stop(record)
 
     async def _stop(self, record: SandboxRecord) -> None:
+        await self._kill(record)
+        await self._give_back(record)
+
+    async def _kill(self, record: SandboxRecord) -> None:
         running = [self._containers.stop(one.id, 0, "") for one in self._containers.of(record.id)]
         await asyncio.gather(*running)
-        was_ready = not record.stopped
         await end_init(self._host, record)
+
+    async def _give_back(self, record: SandboxRecord) -> None:
+        """Give back the network and the namespaces of a sandbox in which nothing runs."""
+        was_ready = not record.stopped
         await self._disconnect(record)
         await in_thread(lambda: namespaces.remove_place(self._host.place(record.id)))
         self.records.note(replace(record, stopped=True))
@@ -170,12 +177,20 @@ class Sandboxes:
             record = self.records.get(sandbox_id)
             if record is None:
                 return
-            if not record.stopped:
-                await self._stop(record)
-            for container in self._containers.of(sandbox_id):
-                await self._containers.remove(container.id)
+            if record.stopped:
+                await self._remove_containers(sandbox_id)
+            else:
+                await self._kill(record)
+                parts = self._give_back(record), self._remove_containers(sandbox_id)
+                # The kernel takes its time for each, and both are over before the lock is given back.
+                for failure in filter(None, await asyncio.gather(*parts, return_exceptions=True)):
+                    raise failure
             await self._tear_down(record)
         self._locks.pop(sandbox_id, None)
+
+    async def _remove_containers(self, sandbox_id: str) -> None:
+        for container in self._containers.of(sandbox_id):
+            await self._containers.remove(container.id)
 
     async def _tear_down(self, record: SandboxRecord) -> None:
         """Remove every part that exists; can be repeated, in any state of the sandbox.
