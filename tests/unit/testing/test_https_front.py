@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import base64
 import json
+import os
+import subprocess
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -51,3 +54,27 @@ def test_certificates_are_good_by_the_machines_time(tmp_path: Path) -> None:
         (tmp_path / "jane.pem").write_bytes(signed + certificate_requests.key_pem())
         assert json.loads(request(cluster, "/api/v1/namespaces"))["kind"] == "NamespaceList"
         assert json.loads(request(cluster, "/api", tmp_path / "jane.pem"))["kind"] == "APIVersions"
+
+
+def test_kubectl_sees_new_kinds_in_a_cluster_ahead_of_its_time(tmp_path: Path) -> None:
+    """It takes kept documents with a ``Date`` in its future for fresh ones, unless it may not keep them."""
+    names = {"plural": "widgets", "singular": "widget", "kind": "Widget"}
+    version = {
+        "name": "v1",
+        "served": True,
+        "storage": True,
+        "schema": {"openAPIV3Schema": {"type": "object"}},
+    }
+    definition = {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": "widgets.example.com"},
+        "spec": {"group": "example.com", "scope": "Namespaced", "names": names, "versions": [version]},
+    }
+    with running_cluster(TestSettings(nodes=0, start="2090-01-01")) as cluster:
+        environment = {**os.environ, **cluster.environment, "KUBECACHEDIR": str(tmp_path)}
+        kubectl = partial(subprocess.run, check=True, capture_output=True, text=True, env=environment)
+        kubectl(["kubectl", "get", "pods"])
+        cluster.apply(definition)
+        cluster.expect("crd/widgets.example.com", "condition=Established")
+        assert "No resources found" in kubectl(["kubectl", "get", "widgets"]).stderr

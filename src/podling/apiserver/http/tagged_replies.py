@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from aiohttp import web
 
-from podling.apiserver.http.exchange import CACHE_CONTROL, HttpRequest
+from podling import clock
+from podling.apiserver.http.exchange import CACHE_CONTROL, NOT_KEPT, HttpRequest
 from podling.apiserver.http.replies import reply
 
 VARIES = {"Vary": "Accept"}
@@ -13,7 +14,13 @@ VARIES = {"Vary": "Accept"}
 async def tagged(
     request: HttpRequest, body: bytes, tag: str, media_type: str, *, cache: str = "", expires: str = ""
 ) -> web.StreamResponse:
-    """Return a document that clients keep: 304 when they have it already."""
+    """Return a document that clients keep: 304 when they have it already.
+
+    Where time is wound they look each time: a ``Date`` later than their own clock makes a document of any age
+    a fresh one for them.
+    """
+    if cache and clock.wound_clock() is not None:
+        cache, expires = NOT_KEPT, ""
     headers = {"ETag": tag, **VARIES}
     headers |= {CACHE_CONTROL: cache} if cache else {}
     headers |= {"Expires": expires} if expires else {}
