@@ -198,7 +198,7 @@ def test_kind_of_clock_stays_with_the_directory(cluster: RealCluster, tmp_path: 
 
 
 def test_idle_hours_take_a_fraction_of_the_rounds(cluster: RealCluster) -> None:
-    """The lease is renewed each minute, with the flow schemas' rounds, and not each ten seconds."""
+    """The lease is renewed at the begin and the end of leaps, and not each ten seconds."""
     clock(cluster, "advance", "1m")
     before, _ = lease(cluster)
     clock(cluster, "advance", "4h")

@@ -5,7 +5,9 @@ Upstream: ``pkg/registry/flowcontrol/rest``, ``apiserver/pkg/util/flowcontrol/ap
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import TypeVar
 
 from msgspec import structs
@@ -23,6 +25,7 @@ from podling.apiserver.kinds.flowcontrol.defaults import AUTO_UPDATE, flow_schem
 from podling.client.local import LocalClient
 from podling.machinery.conditions import with_condition
 from podling.machinery.errors import ApiError, is_already_exists, is_conflict, is_not_found
+from podling.store.base import StoreError
 
 CHECK_SECONDS = 60.0
 DANGLING = "Dangling"
@@ -55,7 +58,14 @@ class ConfigurationProducer:
     async def _reconcile_and_wait(self) -> None:
         await self.reconcile()
         listing = await self._client.list(FlowSchema)
-        await changed(self._client, FlowSchema, listing.resource_version, within=CHECK_SECONDS)
+        await clock.first_of(self._change(listing.resource_version), clock.sleep_until_round(CHECK_SECONDS))
+
+    async def _change(self, version: str) -> None:
+        """Wait for a change, or for good if the watch fails: then the round makes the next pass."""
+        with suppress(ApiError, StoreError):
+            await changed(self._client, FlowSchema, version, within=None)
+            return
+        await asyncio.Event().wait()
 
     async def reconcile(self) -> None:
         """Make one pass."""
