@@ -261,10 +261,17 @@ def seconds_late(due: float, seconds: float) -> float:
     return 0.0 if late < _INSTANT else late % seconds
 
 
-def timeout(seconds: float | None) -> AbstractAsyncContextManager[object]:
-    """Return a context that raises ``TimeoutError`` after ``seconds``, as ``asyncio.timeout`` does."""
+def timeout(seconds: float | None, *, is_round: bool = False) -> AbstractAsyncContextManager[object]:
+    """Return a context that raises ``TimeoutError`` after ``seconds``, as ``asyncio.timeout`` does.
+
+    ``is_round``: for a round as those of ``sleep_until_round``.
+    """
     wound = wound_clock()
-    return asyncio.timeout(seconds) if wound is None or seconds is None else _WoundTimeout(wound, seconds)
+    if seconds is None:
+        return asyncio.timeout(None)
+    if is_round and leaping_clock() is not None:
+        return _Timeout(call_round, seconds)
+    return asyncio.timeout(seconds) if wound is None else _Timeout(wound.call_later, seconds)
 
 
 def hold() -> Timer | None:
@@ -339,11 +346,11 @@ async def first_of(*waits: Coroutine[Any, Any, object]) -> None:
                 task.exception()  # it is retrieved, so that asyncio does not log it
 
 
-class _WoundTimeout:
-    """``asyncio.timeout`` in the time of a wound clock."""
+class _Timeout:
+    """``asyncio.timeout`` by a timer of the cluster's own clock, which ``call`` sets."""
 
-    def __init__(self, wound: WoundClock, seconds: float) -> None:
-        self._wound = wound
+    def __init__(self, call: Callable[..., Timer], seconds: float) -> None:
+        self._call = call
         self._seconds = seconds
         self._is_over = False
 
@@ -351,7 +358,7 @@ class _WoundTimeout:
         task = asyncio.current_task()
         assert task is not None
         self._task, self._cancelling = task, task.cancelling()
-        self._timer = self._wound.call_later(self._seconds, self._end)
+        self._timer = self._call(self._seconds, self._end)
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

@@ -43,16 +43,18 @@ async def changed(
     resource_version: str,
     *,
     within: float | None,
+    is_round: bool = False,
     namespace: str | None = None,
     fields: str = "",
 ) -> None:
     """Wait until an object of ``kind`` changes after ``resource_version``, or ``within`` seconds are over.
 
+    ``is_round``: the wait of ``within`` is for a round (``clock.sleep_until_round``).
     ``namespace`` and ``fields``, a field selector, select the objects.
     """
     watch = client.watch(kind, namespace, resource_version=resource_version, field_selector=fields)
     try:
-        async with clock.timeout(within):
+        async with clock.timeout(within, is_round=is_round):
             await anext(aiter(watch), None)
     except TimeoutError:
         pass

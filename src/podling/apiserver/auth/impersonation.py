@@ -32,7 +32,7 @@ class Headers(Protocol):
 
 
 def impersonated(user: User, headers: Headers, asked: Attributes, authorizer: RbacAuthorizer) -> User:
-    """Return the impersonated user, or ``user``. Raises 400, or 403 if ``asked`` is not allowed so."""
+    """Return the impersonated user, or ``user``. Raises 400, or 403 if it may not be it in this request."""
     name = _text(headers.get(USER, ""))
     groups = tuple(map(_text, headers.getall(GROUP, [])))
     uid = _text(headers.get(UID, ""))

@@ -5,9 +5,7 @@ Upstream: ``pkg/registry/flowcontrol/rest``, ``apiserver/pkg/util/flowcontrol/ap
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterable
-from contextlib import suppress
 from typing import TypeVar
 
 from msgspec import structs
@@ -25,7 +23,6 @@ from podling.apiserver.kinds.flowcontrol.defaults import AUTO_UPDATE, flow_schem
 from podling.client.local import LocalClient
 from podling.machinery.conditions import with_condition
 from podling.machinery.errors import ApiError, is_already_exists, is_conflict, is_not_found
-from podling.store.base import StoreError
 
 CHECK_SECONDS = 60.0
 DANGLING = "Dangling"
@@ -58,14 +55,8 @@ class ConfigurationProducer:
     async def _reconcile_and_wait(self) -> None:
         await self.reconcile()
         listing = await self._client.list(FlowSchema)
-        await clock.first_of(self._change(listing.resource_version), clock.sleep_until_round(CHECK_SECONDS))
-
-    async def _change(self, version: str) -> None:
-        """Wait for a change, or for good if the watch fails: then the round makes the next pass."""
-        with suppress(ApiError, StoreError):
-            await changed(self._client, FlowSchema, version, within=None)
-            return
-        await asyncio.Event().wait()
+        version = listing.resource_version
+        await changed(self._client, FlowSchema, version, within=CHECK_SECONDS, is_round=True)
 
     async def reconcile(self) -> None:
         """Make one pass."""

@@ -121,6 +121,20 @@ def test_time_does_not_leap_over_its_limit(timers: Timers) -> None:
     assert timers.calls_in(1300)[:3] == [(1219.5, "round"), (1220, "round"), (1230, "round")]
 
 
+async def moment_of_timeout(*, is_round: bool) -> float:
+    """Return the time at which a timeout of 30 s is over, beside an event that comes at 1800."""
+    asyncio.get_running_loop().call_later(1800, bool)
+    with pytest.raises(TimeoutError):
+        async with clock.timeout(30, is_round=is_round):
+            await asyncio.Event().wait()
+    return clock.monotonic()
+
+
+def test_timeout_of_a_round_is_passed_over(timers: Timers) -> None:
+    assert timers.loop.run_until_complete(moment_of_timeout(is_round=False)) == 30
+    assert timers.loop.run_until_complete(moment_of_timeout(is_round=True)) == pytest.approx(1785)
+
+
 def digest(path: Path) -> str:
     found = read_scenario(path.read_text(), path.name, FOLDER)
     return run_scenario(found, FOLDER, found.seed)[0].digest
