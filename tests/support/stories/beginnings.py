@@ -131,9 +131,9 @@ STORIES = {
         {
             "restartPolicy": "Never",
             "initContainers": [container("sleep 1.5; exit 1", "side", restartPolicy="Always")],
-            "containers": [container("sleep 4.5")],
+            "containers": [container("sleep 8")],
         },
-        {"side": {"runs": [lives(1.5, 1)]}, "main": {"runs": [lives(4.5)]}},
+        {"side": {"runs": [lives(1.5, 1)]}, "main": {"runs": [lives(8)]}},
         (at(over),),
     ),
     "sidecars-end-in-reverse": Story(

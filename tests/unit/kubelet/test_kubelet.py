@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 import pytest
 from msgspec import structs
 
+from podling import clock
 from podling.api.core_v1 import Event, Node, Pod
+from podling.client.base import Client
 from podling.kubelet.config import KubeletConfig
-from podling.runtime.sim import ImageScript, Scenario
+from podling.runtime.base import Sandbox
+from podling.runtime.sim import ImageScript, Scenario, SimRuntime
 from podling.testing import ControlPlane
 from tests.support.kubelet_node import NODE, SimNode, condition, pod, sim_node
 
@@ -170,6 +174,54 @@ async def test_a_deadline_may_be_set_and_moved_forward_while_the_pod_runs(node: 
     found = await node.get()
     assert (found.status.phase, found.status.reason) == ("Failed", "DeadlineExceeded")
     assert found.status.observed_generation == found.metadata.generation == 3
+
+
+class SlowToList(SimRuntime):
+    """A runtime whose list of sandboxes takes a fifth of a second."""
+
+    async def list_sandboxes(self, *, pod_uid: str = "") -> tuple[Sandbox, ...]:
+        await clock.sleep(0.2)
+        return await super().list_sandboxes(pod_uid=pod_uid)
+
+
+async def test_deadline_that_passes_during_a_look_at_the_runtime_has_its_event(
+    cluster: ControlPlane, tmp_path: Path
+) -> None:
+    async with sim_node(cluster, tmp_path, runtime=SlowToList(Scenario())) as node:
+        await node.create(pod(activeDeadlineSeconds=10))
+        await node.pass_time(5)
+        started = (await node.get()).status.start_time
+        assert started is not None
+        await node.pass_time((started - clock.now()).total_seconds() + 9.9)
+        await node.client.patch(Pod, "web", {"metadata": {"labels": {"looked": "again"}}}, "default")
+        await node.pass_time(5)
+        found = await node.get()
+        assert (found.status.phase, found.status.reason) == ("Failed", "DeadlineExceeded")
+        text = "DeadlineExceeded: Pod was active on the node longer than the specified deadline"
+        assert [each for each in await node.events() if each.startswith("Deadline")] == [text]
+
+
+async def test_container_that_crashed_again_is_shown_in_its_back_off_at_once(
+    cluster: ControlPlane, tmp_path: Path
+) -> None:
+    """Its end and its back-off are one status, however long the pass lasts."""
+    shown: list[str] = []
+
+    async def follow(client: Client) -> None:
+        async for event in client.watch(Pod, "default", resource_version="0"):
+            for status in event.object.status.container_statuses:
+                waiting = status.state.waiting
+                text = waiting.reason if waiting else "ended" if status.state.terminated else "runs"
+                if not shown or shown[-1] != text:
+                    shown.append(text or "")
+
+    async with sim_node(cluster, tmp_path, runtime=SlowToList(Scenario())) as node:
+        watching = asyncio.create_task(follow(node.client))
+        await node.create(pod(script={"runs": [{"seconds": 1, "exitCode": 1}]}))
+        await node.pass_time(8)
+        watching.cancel()
+        await asyncio.gather(watching, return_exceptions=True)
+    assert shown == ["ContainerCreating", "runs", "ended", "runs", "CrashLoopBackOff"]
 
 
 async def test_container_is_killed_after_its_grace_period(node: SimNode) -> None:

@@ -81,15 +81,19 @@ class PodRecord:
         """Probe the containers that run now."""
         self._services.prober.follow(self.pod, self.observed, self.status, wake)
 
-    def decide_status(self, *, soon: bool = False, ended: bool = False) -> PodStatus:
+    def decide_status(
+        self, now: datetime | None = None, *, soon: bool = False, ended: bool = False
+    ) -> PodStatus:
         """Decide the status and pass it to the status manager. ``ended``: no container runs any more.
+
+        ``now`` is the present if not given.
 
         The last status of an evicted pod follows from how its containers ended (``SyncTerminatingPod``): one
         whose containers all ended well has succeeded. That of a pod past its deadline is Failed regardless.
         """
         services, memory = self._services, self.memory
         pod = self.resize.granted(self.pod)
-        left, now = self.resize_plan(pod), clock.now()
+        left, now = self.resize_plan(pod), now or clock.now()
         facts = PodFacts(
             containers=ContainerFacts(
                 prefix=services.deps.runtime.name,

@@ -82,6 +82,15 @@ class PodSync:
         containers = (*pod.spec.init_containers, *pod.spec.containers)
         return any(self._pulling.get(each.name, each.image) != each.image for each in containers)
 
+    def note(self, plan: PodPlan, pod: Pod, memory: PodMemory) -> None:
+        """Take in a plan before it is carried out, so that the next status shows what it holds back."""
+        starting = {container.name for container in plan.starts} | {each.container.name for each in plan.held}
+        memory.keep_pending(replacements(plan), starting)
+        for held in plan.held:
+            name, seconds = held.container.name, go_duration(held.seconds)
+            message = f"back-off {seconds} restarting failed container={name} pod={pod_text(pod)}"
+            memory.waiting[name] = WaitingReason("CrashLoopBackOff", message)
+
     async def apply(self, plan: PodPlan, current: Pass) -> bool:
         """Carry out the plan, unless it ends the pod; return True if the pod is to be planned again at once.
 
@@ -100,7 +109,7 @@ class PodSync:
         replaced = replacements(plan)
         await self._kill([kill for kill in plan.kill if kill.name not in replaced], current)
         for held in plan.held:
-            self._note_held(pod, held, memory)
+            self._report_held(pod, held, memory)
         has_begun = (plan.create_sandbox or bool(plan.starts)) and await self._start(plan, current)
         # A sidecar without a startup probe lets the next container start at once.
         return has_begun and any(
@@ -136,7 +145,7 @@ class PodSync:
         with suppress(NotFound):
             await self._runtime.remove_container(container_id)
 
-    def _note_held(self, pod: Pod, held: Held, memory: PodMemory) -> None:
+    def _report_held(self, pod: Pod, held: Held, memory: PodMemory) -> None:
         """Report a back-off when it begins and about once a minute, however often the pod is synced."""
         name, now = held.container.name, clock.steady_now()
         until, told_at = memory.held_back.get(name, (None, now))
@@ -146,10 +155,6 @@ class PodSync:
             path = field_path(pod.spec, name)
             text = f"Back-off restarting failed container {name} in pod {pod_text(pod)}"
             self._services.deps.recorder.event(pod, "Warning", "BackOff", text, field_path=path)
-        message = (
-            f"back-off {go_duration(held.seconds)} restarting failed container={name} pod={pod_text(pod)}"
-        )
-        memory.waiting[name] = WaitingReason("CrashLoopBackOff", message)
 
     async def _start(self, plan: PodPlan, current: Pass) -> bool:
         """Return whether the pod had all that its containers share, so that each of them was tried."""

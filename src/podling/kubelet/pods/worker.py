@@ -20,7 +20,7 @@ from msgspec.structs import replace
 from podling import clock, ids
 from podling.api.core_v1 import Pod
 from podling.client.base import Unreachable
-from podling.kubelet.pods.actions import PodPlan, plan_pod, replacements
+from podling.kubelet.pods.actions import PodPlan, plan_pod
 from podling.kubelet.pods.active_deadline import active_until, deadline_verdict
 from podling.kubelet.pods.admission import Waiting
 from podling.kubelet.pods.cleanup import (
@@ -247,8 +247,9 @@ class PodWorker:
     # Running.
 
     async def _sync_pod(self) -> None:
-        memory, now, steady = self.record.memory, clock.now(), clock.steady_now()
+        memory = self.record.memory
         await self._observe()
+        now, steady = clock.now(), clock.steady_now()
         verdict = self._find_verdict(now)
         if verdict is not None:
             self.record.verdict = verdict
@@ -259,27 +260,22 @@ class PodWorker:
             return
         memory.retry_at = None
         pod = self.record.grant()
-        resizes = self.record.resizes
-        status = self.record.decide_status(soon=True)
-        if status.phase in TERMINAL_PHASES:
-            self._demand = replace(self._demand, over=True)
-            self._wake.set()
-            return
-        probes = self._services.prober.view(self.uid)
+        observed, resizes = self.record.observed, self.record.resizes
         resized = frozenset(self.record.resize_plan(pod).restart if resizes else ())
-        if resized:
-            # The pod grows before its containers do.
-            await self.record.carry_out_resize(pod)
-        plan = plan_pod(pod, self.record.observed, memory.backoff.view(pod), now, probes, resized)
-        if plan.kill_pod and not plan.create_sandbox:
+        probes = self._services.prober.view(self.uid)
+        plan = plan_pod(pod, observed, memory.backoff.view(pod), now, probes, resized)
+        self._sync.note(plan, pod, memory)
+        # The verdict above and this status belong to one moment: a deadline passes for both or for none.
+        status = self.record.decide_status(now, soon=True)
+        if status.phase in TERMINAL_PHASES or (plan.kill_pod and not plan.create_sandbox):
             # Nothing is left to start: remaining containers (sidecars) end with the pod.
             self._demand = replace(self._demand, over=True)
             self._wake.set()
             return
-        starting = {container.name for container in plan.starts} | {each.container.name for each in plan.held}
-        if memory.keep_pending(replacements(plan), starting):
-            status = self.record.decide_status(soon=True)
-        current = Pass(pod, self.record.observed, status, memory, self._report_progress)
+        if resized:
+            # The pod grows before its containers do.
+            await self.record.carry_out_resize(pod)
+        current = Pass(pod, observed, status, memory, self._report_progress)
         due = self._volumes_are_due(steady)
         if not plan.idle or plan.held:
             is_first = not self._has_refreshed

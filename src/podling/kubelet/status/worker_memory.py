@@ -43,8 +43,8 @@ class PodMemory:
         """Schedule the next pass at ``moment`` or before."""
         self.retry_at = moment if self.retry_at is None else min(self.retry_at, moment)
 
-    def keep_pending(self, replaced: Collection[str], starting: Collection[str]) -> bool:
-        """Drop the pending images of containers that are not to be replaced any more. Return True if any.
+    def keep_pending(self, replaced: Collection[str], starting: Collection[str]) -> None:
+        """Drop the pending images of containers that are not to be replaced any more.
 
         Args:
             replaced: the containers that run, and are to be replaced.
@@ -54,7 +54,6 @@ class PodMemory:
         for name in dropped.difference(starting):
             self.waiting.pop(name, None)
         self.pending_images -= dropped
-        return bool(dropped)
 
     def observe(self, observed: PodObservation) -> None:
         """Take in the runtime's containers."""
