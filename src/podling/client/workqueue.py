@@ -6,6 +6,7 @@ Guarantees, in any order of calls:
 * A key is never handed out while a worker still holds it; adding it meanwhile makes it wait again
   as soon as the worker is ``done``. So no change is missed and no two runs of one key overlap.
 * A delayed key is handed out no earlier than requested, and of several delays the earliest counts.
+* A key rests for ``rest_seconds`` after each run: what changes meanwhile is taken together by the next.
 * Back-off is kept per key and doubles from 5 ms to 1000 s, or a lower maximum, until the key is forgotten.
 
 Constants are those of client-go's ``util/workqueue`` default item limiter. Its overall rate limit is left
@@ -49,8 +50,9 @@ def backoff_seconds(failures: int) -> float:
 class WorkQueue(Generic[K]):
     """Keys that want a run of the reconciler, first come first served."""
 
-    def __init__(self, backoff_seconds_max: float = BACKOFF_SECONDS_MAX) -> None:
+    def __init__(self, backoff_seconds_max: float = BACKOFF_SECONDS_MAX, rest_seconds: float = 0.0) -> None:
         self._backoff_seconds_max = backoff_seconds_max
+        self._rest_seconds = rest_seconds
         self._ready: deque[K] = deque()
         self._dirty: dict[K, float] = {}
         """Since when each key wants a run: it waits, or it is held and was added again."""
@@ -69,6 +71,10 @@ class WorkQueue(Generic[K]):
         """The timers of keys whose next run may be passed over."""
         self._rounds_due: dict[K, float] = {}
         """When the last of these runs was due."""
+        self._rested: dict[K, float] = {}
+        """When each key may run again, in the order of these times."""
+        self._resting: dict[K, clock.Timer] = {}
+        """The timers of keys that want a run, and rest."""
         self._waiters: deque[asyncio.Future[None]] = deque()
         self._closed = False
 
@@ -79,7 +85,7 @@ class WorkQueue(Generic[K]):
     @property
     def idle(self) -> bool:
         """Return whether no key waits and none is held; delayed keys may still come."""
-        return not self._ready and not self._held
+        return not self._ready and not self._held and not self._resting
 
     def held_seconds(self) -> list[float]:
         """For each key that a worker has, for how long."""
@@ -93,8 +99,7 @@ class WorkQueue(Generic[K]):
         self._dirty[key] = clock.monotonic()
         self.adds += 1
         if key not in self._held:
-            self._ready.append(key)
-            self._wake_one()
+            self._offer(key)
 
     def add_after(self, key: K, seconds: float) -> None:
         """Request a run of ``key`` in ``seconds``; an earlier time already requested stays."""
@@ -165,10 +170,11 @@ class WorkQueue(Generic[K]):
         """Let go of ``key``; if it was added meanwhile it waits again."""
         since = self._held.pop(key, None)
         if since is not None:
-            self.worked.observe(clock.monotonic() - since)
+            now = clock.monotonic()
+            self.worked.observe(now - since)
+            self._rest(key, now)
         if key in self._dirty:
-            self._ready.append(key)
-            self._wake_one()
+            self._offer(key)
 
     def close(self) -> None:
         """Accept no more keys. Waiting ones are still handed out; delayed ones are dropped."""
@@ -179,10 +185,37 @@ class WorkQueue(Generic[K]):
         for timer in self._rounds.values():
             timer.cancel()
         self._rounds.clear()
+        self._rested.clear()
+        for key, timer in list(self._resting.items()):
+            timer.cancel()
+            self._end_rest(key)
         self._due.clear()
         self._timeline.clear()
         while self._waiters:
             self._wake_one()
+
+    def _offer(self, key: K) -> None:
+        """Let the next worker have ``key``, once it has rested."""
+        left = self._rested[key] - clock.monotonic() if key in self._rested else 0.0
+        if left > _EARLY_SECONDS:
+            self._resting[key] = clock.call_later(left, self._end_rest, key)
+            return
+        self._ready.append(key)
+        self._wake_one()
+
+    def _end_rest(self, key: K) -> None:
+        del self._resting[key]
+        self._ready.append(key)
+        self._wake_one()
+
+    def _rest(self, key: K, now: float) -> None:
+        """Let ``key`` rest from ``now`` on, and forget those that have rested."""
+        if not self._rest_seconds or self._closed:
+            return
+        self._rested.pop(key, None)
+        self._rested[key] = now + self._rest_seconds
+        while (first := next(iter(self._rested))) != key and self._rested[first] <= now:
+            del self._rested[first]
 
     def _wake_one(self) -> None:
         while self._waiters:

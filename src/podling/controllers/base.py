@@ -40,6 +40,9 @@ class Controller(ABC):
     name: ClassVar[str]
     workers: ClassVar[int] = 1
     backoff_seconds_max: ClassVar[float] = BACKOFF_SECONDS_MAX
+    rest_seconds: ClassVar[float] = 0.0
+    """The time after a run in which changes of the object are gathered for the next. For controllers that
+    report on many children: the status is written once for those that change together."""
     uses_folders: ClassVar[bool] = False
     """True if an extension's controller takes the directories of volumes, as ``folders``."""
     uses_other_apis: ClassVar[bool] = False
@@ -47,7 +50,7 @@ class Controller(ABC):
 
     def __init__(self, context: ControllerContext) -> None:
         self.client = context.client
-        self.queue: WorkQueue[Key] = WorkQueue(self.backoff_seconds_max)
+        self.queue: WorkQueue[Key] = WorkQueue(self.backoff_seconds_max, self.rest_seconds)
         self._written: dict[Key, int] = {}
 
     @abstractmethod
@@ -81,6 +84,9 @@ class Controller(ABC):
         self._written[key_of(obj)] = revision_number(written)
         return written
 
+
+REST_OF_WORKLOADS_SECONDS = 0.02
+"""The rest of workloads with many pods: shorter than a container's start, longer than a burst of events."""
 
 ControllerFactory = Callable[[ControllerContext], Controller]
 """A controller class, or anything else that makes a controller from its context."""

@@ -130,6 +130,40 @@ def test_a_closed_queue_hands_out_what_waits_and_then_says_so() -> None:
     run(story())
 
 
+def test_key_that_rests_is_handed_out_by_a_closed_queue() -> None:
+    async def story() -> None:
+        queue: WorkQueue[str] = WorkQueue(rest_seconds=5)
+        queue.add("a")
+        queue.done(await queue.get())
+        queue.add("a")
+        assert (len(queue), queue.idle) == (0, False)
+        queue.close()
+        assert await queue.get() == "a"
+        queue.done("a")
+        assert queue.idle
+
+    run(story())
+
+
+def test_changes_during_the_rest_are_one_run_at_its_end() -> None:
+    async def story() -> None:
+        queue: WorkQueue[str] = WorkQueue(rest_seconds=5)
+        queue.add("a")
+        queue.done(await queue.get())
+        for _ in range(4):
+            queue.add("a")
+            await clock.sleep(1)
+        assert await queue.get() == "a"
+        assert (clock.monotonic(), queue.adds) == (5, 2)
+        queue.done("a")
+        await clock.sleep(6)
+        queue.add("a")
+        assert await queue.get() == "a"
+        assert clock.monotonic() == 11, "a key that has rested is handed out at once"
+
+    run(story())
+
+
 def test_closing_wakes_every_waiting_worker() -> None:
     async def story() -> None:
         queue: WorkQueue[str] = WorkQueue()
@@ -159,9 +193,9 @@ class Run(NamedTuple):
 asks = st.lists(st.builds(Ask, st.integers(0, 30), st.sampled_from("abc"), st.integers(0, 20)), max_size=25)
 
 
-async def play(history: list[Ask], workers: int, seconds: int) -> list[Run]:
+async def play(history: list[Ask], workers: int, seconds: int, rest: int = 0) -> list[Run]:
     """Add the requests to a queue in time, with ``workers`` whose every run takes ``seconds``."""
-    queue: WorkQueue[str] = WorkQueue()
+    queue: WorkQueue[str] = WorkQueue(rest_seconds=rest)
     runs: list[Run] = []
 
     async def work() -> None:
@@ -185,14 +219,14 @@ async def play(history: list[Ask], workers: int, seconds: int) -> list[Run]:
 
 
 @settings(max_examples=60, deadline=None)
-@given(history=asks, workers=st.integers(1, 3), seconds=st.integers(0, 4))
-def test_laws_hold_for_every_history(history: list[Ask], workers: int, seconds: int) -> None:
-    runs = run(play(history, workers, seconds))
+@given(history=asks, workers=st.integers(1, 3), seconds=st.integers(0, 4), rest=st.sampled_from((0, 3)))
+def test_laws_hold_for_every_history(history: list[Ask], workers: int, seconds: int, rest: int) -> None:
+    runs = run(play(history, workers, seconds, rest))
     for key in "abc":
         mine = sorted(r for r in runs if r.key == key)
         wanted = [ask for ask in history if ask.key == key]
-        # No two runs of one key overlap.
-        assert all(earlier.end <= later.start for earlier, later in pairwise(mine))
+        # No two runs of one key overlap, and a key rests between them.
+        assert all(earlier.end + rest <= later.start for earlier, later in pairwise(mine))
         # Nothing is lost: after the time of every request a run begins.
         assert all(any(r.start >= ask.at for r in mine) for ask in wanted)
         # Nothing is invented, and nothing comes before its time.

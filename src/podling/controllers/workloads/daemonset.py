@@ -17,7 +17,7 @@ from podling.api.apps_v1 import ControllerRevision, DaemonSet, DaemonSetStatus
 from podling.api.core_v1 import Node, Pod
 from podling.client.base import Key, key_of
 from podling.client.runner import AwaitChange, RequeueAfter
-from podling.controllers.base import Controller, ControllerContext
+from podling.controllers.base import REST_OF_WORKLOADS_SECONDS, Controller, ControllerContext
 from podling.controllers.children import Children, child_selector
 from podling.controllers.pod_state import seconds_to_next_available
 from podling.controllers.refusals import is_namespace_terminating
@@ -31,6 +31,7 @@ from podling.controllers.workloads.daemonset_update_rules import update
 class DaemonSetController(Controller):
     name: ClassVar[str] = "daemonset-controller"
     workers: ClassVar[int] = 2
+    rest_seconds: ClassVar[float] = REST_OF_WORKLOADS_SECONDS
 
     def __init__(self, context: ControllerContext) -> None:
         super().__init__(context)

@@ -23,7 +23,7 @@ from podling.api.meta_v1 import LabelSelector as Selector
 from podling.api.meta_v1 import ObjectMeta
 from podling.client.base import Key, key_of
 from podling.client.runner import AwaitChange, RequeueAfter
-from podling.controllers.base import Controller, ControllerContext
+from podling.controllers.base import REST_OF_WORKLOADS_SECONDS, Controller, ControllerContext
 from podling.controllers.children import BY_NAMESPACE, Children, child_selector, namespace_index
 from podling.controllers.owner_references import controller_reference, is_controlled_by
 from podling.controllers.refusals import is_namespace_terminating
@@ -39,6 +39,7 @@ from podling.machinery.errors import ApiError, is_already_exists, unless_gone
 class DeploymentController(Controller):
     name: ClassVar[str] = "deployment-controller"
     workers: ClassVar[int] = 5
+    rest_seconds: ClassVar[float] = REST_OF_WORKLOADS_SECONDS
 
     def __init__(self, context: ControllerContext) -> None:
         super().__init__(context)

@@ -26,7 +26,7 @@ from podling.api.core_v1 import Pod, PodTemplateSpec
 from podling.client.base import ApiObject, Key, key_of
 from podling.client.informer import Informer
 from podling.client.runner import AwaitChange, RequeueAfter
-from podling.controllers.base import Controller, ControllerContext
+from podling.controllers.base import REST_OF_WORKLOADS_SECONDS, Controller, ControllerContext
 from podling.controllers.children import BY_CONTROLLER, Children, child_selector, controller_index
 from podling.controllers.owner_references import controller_of
 from podling.controllers.pod_state import (
@@ -141,6 +141,7 @@ class ReplicaKeeper(Controller, Generic[O]):
     """
 
     workers: ClassVar[int] = 5
+    rest_seconds: ClassVar[float] = REST_OF_WORKLOADS_SECONDS
 
     def __init__(
         self,

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from datetime import timedelta
 
 import pytest
 from msgspec import structs
 
+from podling import clock
 from podling.api.apps_v1 import ReplicaSet, ReplicaSetCondition, ReplicaSetSpec
 from podling.api.core_v1 import (
     Container,
@@ -100,6 +102,29 @@ async def test_hundreds_at_once_are_made_exactly_once(cluster: ControlPlane) -> 
     assert len(await pods(cluster)) == 700
     await cluster.advance(minutes=5)
     assert len(await pods(cluster)) == 700
+
+
+@pytest.mark.usefixtures("manager")
+async def test_pods_that_become_ready_together_are_reported_together(cluster: ControlPlane) -> None:
+    await cluster.client.create(replica_set(100))
+    await cluster.advance(seconds=1)
+    reported: list[int] = []
+
+    async def follow() -> None:
+        async for event in cluster.client.watch(ReplicaSet, "default", resource_version="0"):
+            reported.append(event.object.status.ready_replicas)
+
+    watching = asyncio.create_task(follow())
+    for each in await pods(cluster):
+        status = structs.replace(each.status, conditions=(PodCondition(type="Ready", status="True"),))
+        await cluster.client.update(structs.replace(each, status=status), subresource="status")
+        await clock.sleep(0)  # the controller has its turn after each pod
+    await cluster.advance(seconds=1)
+    watching.cancel()
+    await asyncio.gather(watching, return_exceptions=True)
+    # One write at the first change, before the others are known, and one with all of them.
+    assert len(reported) <= 3
+    assert reported[-1] == 100
 
 
 @pytest.mark.usefixtures("manager")
