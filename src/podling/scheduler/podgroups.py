@@ -6,12 +6,13 @@ and terms, so a selector is evaluated once per group instead of once per pod.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from podling.machinery.selectors import LabelSelector, Operator
 from podling.scheduler.podfacts import NO_AFFINITIES, Affinities, PodFacts
 
 _FEW = 16
@@ -43,7 +44,8 @@ class PodGroups:
 
     def __init__(self) -> None:
         self._groups: dict[GroupKey, PodGroup] = {}
-        self._by_namespace: dict[str, dict[GroupKey, PodGroup]] = {}
+        self._found_by: dict[tuple[str, ...], dict[GroupKey, PodGroup]] = {}
+        """By namespace, and by namespace, key and value of each label."""
         self._with_affinity: dict[GroupKey, PodGroup] = {}
 
     def add(self, facts: PodFacts, row: int) -> None:
@@ -51,7 +53,8 @@ class PodGroups:
         group = self._groups.get(key)
         if group is None:
             group = self._groups[key] = PodGroup(facts)
-            self._by_namespace.setdefault(facts.namespace, {})[key] = group
+            for place in _places(facts):
+                self._found_by.setdefault(place, {})[key] = group
             if facts.affinities is not NO_AFFINITIES:
                 self._with_affinity[key] = group
         group.rows[row] = group.rows.get(row, 0) + 1
@@ -64,10 +67,11 @@ class PodGroups:
             del group.rows[row]
         if not group.rows:
             del self._groups[key]
-            namespace = self._by_namespace[facts.namespace]
-            del namespace[key]
-            if not namespace:
-                del self._by_namespace[facts.namespace]
+            for place in _places(facts):
+                found = self._found_by[place]
+                del found[key]
+                if not found:
+                    del self._found_by[place]
             self._with_affinity.pop(key, None)
 
     def all(self) -> Iterable[PodGroup]:
@@ -77,8 +81,23 @@ class PodGroups:
         """Return the groups whose pods have an opinion on their neighbours."""
         return self._with_affinity.values()
 
-    def in_namespace(self, namespace: str) -> Iterable[PodGroup]:
-        return self._by_namespace.get(namespace, {}).values()
+    def selected(self, namespace: str, selector: LabelSelector) -> list[PodGroup]:
+        """Return the groups of the namespace whose labels the selector matches."""
+        place: tuple[str, ...] = (namespace,)
+        for each in selector.requirements:
+            if each.operator in _EQUAL:
+                place = (namespace, each.key, each.values[0])
+                break
+        return [group for group in self._found_by.get(place, {}).values() if selector.matches(group.labels)]
+
+
+_EQUAL = (Operator.EQUALS, Operator.DOUBLE_EQUALS)
+
+
+def _places(facts: PodFacts) -> Iterator[tuple[str, ...]]:
+    yield (facts.namespace,)
+    for key, value in facts.labels.items():
+        yield facts.namespace, key, value
 
 
 def counts_per_row(groups: Iterable[PodGroup], capacity: int) -> npt.NDArray[np.int64]:

@@ -219,12 +219,8 @@ def _counts(constraint: _Constraint, pod: PodFacts, cache: Cache) -> Counts:
     """Return the pods of each row that count; an empty selector counts none (``countPodsMatchSelector``)."""
     if constraint.selector.empty:
         return np.zeros(cache.capacity, np.int64)
-    groups = [
-        group
-        for group in cache.groups.in_namespace(pod.namespace)
-        if not group.terminating and constraint.selector.matches(group.labels)
-    ]
-    return counts_per_row(groups, cache.capacity)
+    selected = cache.groups.selected(pod.namespace, constraint.selector)
+    return counts_per_row((group for group in selected if not group.terminating), cache.capacity)
 
 
 def _domain_totals(key: str, counts: Counts, cache: Cache, counted: Rows) -> Counts:
