@@ -98,7 +98,8 @@ class VolumeManager:
             "ephemeral": self._claims,
             "nfs": NfsVolume(tools),
         }
-        self._follows = deps.config.write_files or reporting_runtime(deps) is not None
+        self._reporting = reporting_runtime(deps)
+        self._follows = deps.config.write_files or self._reporting is not None
         """True if sources are watched as long as the pod lives, false if only missing ones are."""
         self._mounted: dict[str, dict[str, Mounted]] = {}
         self._backoffs: dict[str, MountBackoffs] = {}
@@ -225,7 +226,7 @@ class VolumeManager:
         only while something may grow: its containers read no files, so tokens there are not renewed. None:
         never. ``now`` and the result are on the steady clock.
         """
-        if reporting_runtime(self._deps) is None or self._claims.may_grow(uid):
+        if self._reporting is None or self._claims.may_grow(uid):
             return now + timedelta(seconds=seconds)
         return None
 
