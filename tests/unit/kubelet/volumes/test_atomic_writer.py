@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import itertools
 import os
+import sys
 import tempfile
 import threading
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -118,6 +120,44 @@ def test_reader_in_a_tight_loop_sees_each_update_whole_or_not_at_all(tmp_path: P
         finally:
             ended.set()
         reading.result()
+
+
+class BeforeEachCall:
+    """Calls ``look`` before each call of the system that Python audits, as a reader between two of them."""
+
+    look: Callable[[], object] | None = None
+
+    def __call__(self, event: str, _: object) -> None:
+        if self.look is not None and (event == "open" or event.startswith("os.")):
+            look, self.look = self.look, None  # what it reads itself is no step of the writer
+            look()
+            self.look = look
+
+
+BEFORE_EACH_CALL = BeforeEachCall()
+sys.addaudithook(BEFORE_EACH_CALL)
+
+PAYLOADS = st.dictionaries(st.sampled_from(["a", "b", "d/x", "d/y"]), st.text(max_size=3), min_size=1)
+
+
+@given(before=PAYLOADS, after=PAYLOADS)
+@settings(deadline=None)  # it writes files
+def test_old_or_new_files_are_there_at_every_step_of_an_update(
+    before: dict[str, str], after: dict[str, str]
+) -> None:
+    with tempfile.TemporaryDirectory() as name:
+        data, looks = Path(name) / "..data", list[dict[str, str]]()
+        write_payload(Path(name), {path: FileProjection(text.encode()) for path, text in before.items()})
+        BEFORE_EACH_CALL.look = lambda: looks.append(shown(data))
+        try:
+            write_payload(Path(name), {path: FileProjection(text.encode()) for path, text in after.items()})
+        finally:
+            BEFORE_EACH_CALL.look = None
+        looks.append(shown(data))
+    assert len(looks) > 3
+    assert looks[0] == before
+    assert looks[-1] == after
+    assert [each for each, _ in itertools.groupby(looks)] in ([before, after], [before])
 
 
 def read_at(directory: int, name: str) -> bytes:
