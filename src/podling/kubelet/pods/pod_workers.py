@@ -7,7 +7,7 @@ same name has its own worker while the old one is still terminating.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 
 from msgspec import structs
@@ -233,13 +233,17 @@ class PodWorkers(Mapping[str, PodWorker]):
             self._changed()
         return verdict
 
-    def _decide(self, pod: Pod) -> Verdict | Waiting | None:
+    def _refuse(self, pod: Pod, others: Sequence[Occupant]) -> Verdict | None:
+        """Return None if the node admits ``pod`` beside ``others`` as it is now, else the reason."""
         if self._shutting_down():
             return REJECTED
         pressed = pressure_refusal(pod, self._pressures())
         if pressed:
             return Verdict("Evicted", f"Pod was rejected: {pressed}")
-        verdict = admit(pod, self._node(), self._others(pod), self._config, self._machine)
+        return admit(pod, self._node(), others, self._config, self._machine)
+
+    def _decide(self, pod: Pod) -> Verdict | Waiting | None:
+        verdict = self._refuse(pod, self._others(pod))
         if verdict is None:
             refusal = self._bound.assignments.admit(pod)
             return Verdict(refusal.reason, f"Pod was rejected: {refusal}") if refusal is not None else None
@@ -277,8 +281,8 @@ class PodWorkers(Mapping[str, PodWorker]):
 
     def _refusal(self, worker: PodWorker, claims: Mapping[str, Occupant]) -> Pending | None:
         others = [claim for uid, claim in claims.items() if uid != worker.uid]
-        record = worker.record
-        return resize_refusal(record.pod, record.resize.allocation, self._node(), others, self._config)
+        pod, allocation = worker.record.pod, worker.record.resize.allocation
+        return resize_refusal(pod, allocation, self._node(), self._config, self._refuse(pod, others))
 
     def _others(self, pod: Pod) -> list[Occupant]:
         workers = self._workers.values()
