@@ -22,6 +22,7 @@ from podling.kubelet.pods.admission import Occupant, Waiting, admit, occupant
 from podling.kubelet.pods.collaborators import PodServices
 from podling.kubelet.pods.preemption import PREEMPTED, Candidate, victims
 from podling.kubelet.pods.resize import (
+    DEFERRED,
     POD_UPDATED,
     Pending,
     desired_resources,
@@ -247,12 +248,12 @@ class PodWorkers(Mapping[str, PodWorker]):
         if verdict is None:
             refusal = self._bound.assignments.admit(pod)
             return Verdict(refusal.reason, f"Pod was rejected: {refusal}") if refusal is not None else None
-        if not verdict.reason.startswith("OutOf") or not is_critical(pod):
-            return verdict
         return Waiting() if self._preempt(pod, verdict) else verdict
 
     def _preempt(self, pod: Pod, verdict: Verdict) -> bool:
-        """Preempt pods for a critical pod; return whether that frees enough."""
+        """Preempt pods for a critical pod that lacks resources; return whether that frees enough."""
+        if not verdict.reason.startswith("OutOf") or not is_critical(pod):
+            return False
         workers = [w for w in self._workers.values() if w.uid != pod.metadata.uid and w.holds_resources]
         candidates = [Candidate(worker.record.pod, worker.record.occupant) for worker in workers]
         chosen = victims(occupant(pod), self._node(), candidates)
@@ -267,7 +268,8 @@ class PodWorkers(Mapping[str, PodWorker]):
     def refuse_resize(self, pod: Pod) -> Pending | None:
         """Return None if the node grants the resources that ``pod`` now wants, else the reason.
 
-        Deferred resizes that come before it have the first claim on what is free.
+        Deferred resizes that come before it have the first claim on what is free. A critical pod preempts
+        others for its resize too, which waits for their end.
         """
         worker = self._workers[pod.metadata.uid or ""]
         order = worker.record.resize_order()
@@ -277,7 +279,12 @@ class PodWorkers(Mapping[str, PodWorker]):
         for each in sorted(ahead, key=lambda each: each.record.resize_order()):
             if self._refusal(each, claims) is None:
                 claims[each.uid] = occupant(each.record.pod)
-        return self._refusal(worker, claims)
+        refusal = self._refusal(worker, claims)
+        if refusal is not None and refusal.reason == DEFERRED:
+            verdict = self._refuse(worker.record.pod, self._others(pod))
+            if verdict is not None:
+                self._preempt(worker.record.pod, verdict)
+        return refusal
 
     def _refusal(self, worker: PodWorker, claims: Mapping[str, Occupant]) -> Pending | None:
         others = [claim for uid, claim in claims.items() if uid != worker.uid]
