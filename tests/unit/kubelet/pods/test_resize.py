@@ -182,6 +182,12 @@ def burstable(memory: str, **container: Any) -> list[dict[str, Any]]:
             STATIC,
             'Resize is infeasible for Guaranteed Pods alongside Memory Manager policy "Static"',
         ),
+        (
+            sized("1"),
+            sized("2", "2Gi"),
+            STATIC,
+            'Resize is infeasible for Guaranteed Pods alongside CPU Manager policy "static"',
+        ),
         (sized("1"), sized("2"), KubeletConfig(memory_manager_policy="Static"), None),
         (burstable("1Gi"), burstable("2Gi"), STATIC, None),
         (

@@ -211,6 +211,7 @@ async def test_resize_is_deferred_while_the_node_would_not_admit_the_pod(node: S
     await node.pass_time(200)
     assert condition(await node.get(), "PodResizePending") == "absent"
     assert (await limits_of(node)).cpu_quota == 200000
+    assert node.kubelet.pod_view.metrics.deferred_accepted == {"periodic_retry": 1}
 
 
 async def test_deferred_resize_can_be_taken_back(node: SimNode) -> None:
@@ -392,4 +393,14 @@ async def test_resizes_are_counted(node: SimNode) -> None:
     await resize(node, "second", cpu="2")
     await node.pass_time(1)
     assert counted.deferred_accepted == {"pods_removed": 1, "pod_updated": 1}
+    await resize(node, "second", cpu="4")
+    await node.pass_time(1)
+    assert condition(await node.get("second"), "PodResizePending") == "True Deferred"
+    await resize(node, "second", cpu="3")
+    await node.pass_time(1)
+    await resize(node, "third", cpu="2")
+    await node.pass_time(1)
+    await resize(node, "second", cpu="2")
+    await node.pass_time(3)
+    assert counted.deferred_accepted == {"pods_removed": 1, "pod_updated": 2, "pod_resized": 1}
     assert counted.infeasible_resizes == {}
