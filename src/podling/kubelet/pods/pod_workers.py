@@ -84,6 +84,8 @@ class PodWorkers(Mapping[str, PodWorker]):
         self.static: Mapping[str, Pod] = {}
         """The static pods that the node is to run, by UID."""
         self._mirrors: dict[Key, Pod] = {}
+        self._returned: dict[str, Pod] = {}
+        """The pods that were gone from the API and are in it again, while their workers still end them."""
 
     def begin(self, services: PodServices) -> None:
         """Set the services of all workers made from now on."""
@@ -110,6 +112,7 @@ class PodWorkers(Mapping[str, PodWorker]):
         await self._supervisor.close()
         self._supervisor = Supervisor()
         self._workers.clear()
+        self._returned.clear()
 
     # From the API server.
 
@@ -121,14 +124,17 @@ class PodWorkers(Mapping[str, PodWorker]):
         self._bound.statuses.update_pod(pod)
         pod = with_source(pod)
         uid = pod.metadata.uid or ""
-        if uid in self._workers:
-            self._workers[uid].update(pod)
-        else:
+        worker = self._workers.get(uid)
+        if worker is None:
             self._start(pod, resumed=pod.metadata.deletion_timestamp is not None)
+        elif worker.is_gone:
+            self._returned[uid] = pod
+        else:
+            worker.update(pod)
 
     def updated(self, old: Pod, new: Pod) -> None:
         worker = self._workers.get(new.metadata.uid or "")
-        if is_mirror(new) or worker is None:
+        if is_mirror(new) or worker is None or worker.is_gone:
             self.added(new)
             return
         self._bound.statuses.update_pod(new)
@@ -149,6 +155,7 @@ class PodWorkers(Mapping[str, PodWorker]):
             self._mirrors.pop(key_of(pod), None)
             return
         uid = pod.metadata.uid or ""
+        self._returned.pop(uid, None)
         self._bound.statuses.forget(uid)
         worker = self._workers.get(uid)
         if worker is not None:
@@ -224,6 +231,8 @@ class PodWorkers(Mapping[str, PodWorker]):
         self._bound.statuses.forget(worker.uid)
         if is_static(worker.record.pod):
             self._start_static()
+        if worker.uid in self._returned:
+            self.added(self._returned.pop(worker.uid))
 
     # Resources.
 

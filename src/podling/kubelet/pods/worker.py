@@ -117,6 +117,11 @@ class PodWorker:
         self._apply_demand()
 
     @property
+    def is_gone(self) -> bool:
+        """Return whether the pod is gone from the API: its worker ends, even if the pod comes back."""
+        return self._demand.gone
+
+    @property
     def holds_resources(self) -> bool:
         """Return whether the pod was admitted and still counts against the node's resources.
 

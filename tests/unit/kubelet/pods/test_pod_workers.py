@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from msgspec import structs
 
 from podling.kubelet.config import KubeletConfig
 from podling.machinery.pods import is_critical
+from podling.runtime.base import ContainerState
 from podling.runtime.sim import Scenario
 from podling.testing import ControlPlane
 from tests.support.kubelet_node import SimNode, pod, sim_node
@@ -77,3 +79,32 @@ async def test_ended_pod_whose_volumes_stay_holds_no_resources(
         await node.create(pod("next", containers=big))
         await node.pass_time(5)
         assert (await node.get("next")).status.phase == "Running"
+
+
+@pytest.mark.parametrize("absent", [0, 0.5, 5])
+async def test_pod_that_comes_back_with_its_uid_runs_again(node: SimNode, absent: float) -> None:
+    """A store restored from a backup brings pods back, maybe while their containers still end
+    (``TestUpdatePod``: a create during the termination requests a restart)."""
+    before = await node.create(pod(script={"ignoresSignals": True}))
+    await node.pass_time(5)
+    store = node.plane.store
+    (entry,) = [each for each in (await store.list("/")).entries if each.key.endswith("/pods/default/web")]
+
+    def stamped(revision: int) -> bytes:
+        held = json.loads(entry.value)
+        held["metadata"]["resourceVersion"] = str(revision)
+        return json.dumps(held).encode()
+
+    await store.delete(entry.key, expect=entry.revision, encode=stamped)
+    await node.pass_time(absent)
+    await store.put(entry.key, stamped, expect=0)
+    await node.pass_time(10)
+    found = await node.get()
+    assert (found.metadata.uid, found.status.phase) == (before.metadata.uid, "Running")
+    held = await node.runtime.list_containers()
+    (running,) = [each for each in held if each.state is ContainerState.RUNNING]
+    assert found.status.container_statuses[0].container_id == f"sim://{running.id}"
+    await node.delete()
+    await node.pass_time(40)
+    assert not await node.exists()
+    assert await node.runtime.list_sandboxes() == ()
