@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from podling.machinery.pods import is_critical
 from podling.runtime.base import ContainerState
 from podling.runtime.sim import Scenario
 from podling.testing import ControlPlane
+from tests.support.backups import bring_back, take_away
 from tests.support.kubelet_node import SimNode, pod, sim_node
 
 MANIFEST = """
@@ -87,22 +87,14 @@ async def test_pod_that_comes_back_with_its_uid_runs_again(node: SimNode, absent
     (``TestUpdatePod``: a create during the termination requests a restart)."""
     before = await node.create(pod(script={"ignoresSignals": True}))
     await node.pass_time(5)
-    store = node.plane.store
-    (entry,) = [each for each in (await store.list("/")).entries if each.key.endswith("/pods/default/web")]
-
-    def stamped(revision: int) -> bytes:
-        held = json.loads(entry.value)
-        held["metadata"]["resourceVersion"] = str(revision)
-        return json.dumps(held).encode()
-
-    await store.delete(entry.key, expect=entry.revision, encode=stamped)
+    held = await take_away(node.plane, "/pods/default/web")
     await node.pass_time(absent)
-    await store.put(entry.key, stamped, expect=0)
+    await bring_back(node.plane, held)
     await node.pass_time(10)
     found = await node.get()
     assert (found.metadata.uid, found.status.phase) == (before.metadata.uid, "Running")
-    held = await node.runtime.list_containers()
-    (running,) = [each for each in held if each.state is ContainerState.RUNNING]
+    there = await node.runtime.list_containers()
+    (running,) = [each for each in there if each.state is ContainerState.RUNNING]
     assert found.status.container_statuses[0].container_id == f"sim://{running.id}"
     await node.delete()
     await node.pass_time(40)
