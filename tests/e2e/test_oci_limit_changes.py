@@ -74,9 +74,9 @@ def in_force(here: Node, container: str) -> tuple[int, int, int | None]:
     """Return the CPU shares and the quota (of 100 ms), and the memory limit, of the container's cgroup."""
     record = json.loads((here.root / "oci" / "containers" / container / "record.json").read_bytes())
     cgroups, path = Cgroups(detect.cgroup_mode()), record["cgroup"]
-    weight, quota = ("cpu.weight", "cpu.max") if cgroups.unified else ("cpu.shares", "cpu.cfs_quota_us")
-    numbers = (int((cgroups.place("cpu", path) / name).read_text().split()[0]) for name in (weight, quota))
-    return (*numbers, cgroups.memory_limit(path))
+    names = ("cpu.weight", "cpu.max") if cgroups.unified else ("cpu.shares", "cpu.cfs_quota_us")
+    shares, quota = ((cgroups.place("cpu", path) / name).read_text().split()[0] for name in names)
+    return int(shares), int(quota), cgroups.memory_limit(path)
 
 
 async def recorded(here: Node, container: str) -> tuple[int, int, int | None]:
