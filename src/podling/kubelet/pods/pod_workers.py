@@ -233,6 +233,8 @@ class PodWorkers(Mapping[str, PodWorker]):
             self._start_static()
         if worker.uid in self._returned:
             self.added(self._returned.pop(worker.uid))
+        if worker.uid in self._workers:
+            self._bound.metrics.restarted_pods[is_static(worker.record.pod)] += 1
 
     # Resources.
 

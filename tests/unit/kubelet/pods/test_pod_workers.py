@@ -96,6 +96,7 @@ async def test_pod_that_comes_back_with_its_uid_runs_again(node: SimNode, absent
     there = await node.runtime.list_containers()
     (running,) = [each for each in there if each.state is ContainerState.RUNNING]
     assert found.status.container_statuses[0].container_id == f"sim://{running.id}"
+    assert node.kubelet.pod_view.metrics.restarted_pods == ({False: 1} if absent < 1 else {})
     await node.delete()
     await node.pass_time(40)
     assert not await node.exists()

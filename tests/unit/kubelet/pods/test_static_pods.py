@@ -393,6 +393,7 @@ async def test_removed_and_restored_manifest_runs_again(node: SimNode, files: Pa
     running = [c.image for c in await node.runtime.list_containers() if c.state is ContainerState.RUNNING]
     assert running == ["proxy:1"]
     assert (await node.get("proxy-node-1")).status.phase == "Running"
+    assert node.kubelet.pod_view.metrics.restarted_pods == {True: 1}
 
 
 async def test_second_file_with_the_same_name_is_left_out(node: SimNode, files: Path) -> None:
