@@ -48,6 +48,10 @@ class KubeletMetrics:
         """By the type of container."""
         self.started_containers_errors: Counter[tuple[str, str]] = Counter()
         """By the reason and the type of container."""
+        self.restarted_pods: Counter[bool] = Counter()
+        """Pods that came back with their UID while they ended, by whether they are static."""
+        self.orphans = 0
+        """Pods that only the runtime had."""
         self.evictions: Counter[str] = Counter()
         """By signal."""
         self.preemptions: Counter[str] = Counter()

@@ -17,7 +17,7 @@ from msgspec import Struct
 from podling.api.core_v1 import Container, Pod
 from podling.kubelet.labels import hash_changed
 from podling.kubelet.observation import PodObservation
-from podling.kubelet.restart_policy import restarts_after
+from podling.kubelet.restart_policy import restarts_after, restarts_when_killed
 from podling.kubelet.status.probe_view import ProbeView
 from podling.machinery.pods import is_sidecar
 from podling.runtime.base import Container as Observed
@@ -142,6 +142,9 @@ def _plan_init_container(pod: Pod, index: int, newest: Observed, draft: _Draft) 
             draft.failed = True
             return
     elif newest.state is ContainerState.UNKNOWN:
+        if not restarts_when_killed(container, pod.spec):
+            draft.failed = True
+            return
         text = f"Init container {container.name} is in unknown state, try killing it before restart"
         draft.kill.append(Kill(newest.id, container.name, text, KillReason.UNKNOWN_STATE))
     draft.start.append(index)
@@ -151,8 +154,8 @@ def _start_next(pod: Pod, index: int, newest: Observed, probes: ProbeView, draft
     """Start the container after the one at ``index`` if that one, the last reached, is done."""
     container = pod.spec.init_containers[index]
     if is_sidecar(container):
+        # Also one that is about to be replaced has started: the others do not wait for it again.
         done = newest.state is ContainerState.RUNNING and probes.started(container, newest.id)
-        done = done and index not in draft.start
     else:
         done = newest.state is ContainerState.EXITED and newest.exit_code == 0
     if not done:

@@ -61,6 +61,11 @@ def admit(
     return Verdict(reason, f"Pod was rejected: {message}")
 
 
+def refusal_text(refusal: Verdict) -> str:
+    """Return why the node does not admit a pod."""
+    return refusal.message.removeprefix("Pod was rejected: ")
+
+
 Problem = tuple[str, str] | None
 
 

@@ -57,6 +57,8 @@ class Housekeeper:
         self._services = services
         self._workers = workers
         self._sources_ready = sources_ready
+        self._orphans: frozenset[str] = frozenset()
+        """The pods that only the runtime had in the last round."""
         self._ending: set[str] = set()
         self._relist_at = 0.0
         interval = services.deps.config.housekeeping_interval
@@ -101,9 +103,10 @@ class Housekeeper:
         return frozenset(seen)
 
     def _end_orphans(self, supervisor: Supervisor, known: frozenset[str]) -> None:
-        for uid in sorted(known):
-            if uid in self._workers or uid in self._ending:
-                continue
+        orphans = known - self._workers.keys()
+        self._services.metrics.orphans += len(orphans - self._orphans)
+        self._orphans = orphans
+        for uid in sorted(orphans - self._ending):
             self._ending.add(uid)
             supervisor.run_once("kubelet/orphan", partial(self._end, uid), uid)
 

@@ -7,7 +7,7 @@ same name has its own worker while the old one is still terminating.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 
 from msgspec import structs
@@ -22,6 +22,7 @@ from podling.kubelet.pods.admission import Occupant, Waiting, admit, occupant
 from podling.kubelet.pods.collaborators import PodServices
 from podling.kubelet.pods.preemption import PREEMPTED, Candidate, victims
 from podling.kubelet.pods.resize import (
+    DEFERRED,
     POD_UPDATED,
     Pending,
     desired_resources,
@@ -83,6 +84,8 @@ class PodWorkers(Mapping[str, PodWorker]):
         self.static: Mapping[str, Pod] = {}
         """The static pods that the node is to run, by UID."""
         self._mirrors: dict[Key, Pod] = {}
+        self._returned: dict[str, Pod] = {}
+        """The pods that were gone from the API and are in it again, while their workers still end them."""
 
     def begin(self, services: PodServices) -> None:
         """Set the services of all workers made from now on."""
@@ -109,6 +112,7 @@ class PodWorkers(Mapping[str, PodWorker]):
         await self._supervisor.close()
         self._supervisor = Supervisor()
         self._workers.clear()
+        self._returned.clear()
 
     # From the API server.
 
@@ -120,14 +124,17 @@ class PodWorkers(Mapping[str, PodWorker]):
         self._bound.statuses.update_pod(pod)
         pod = with_source(pod)
         uid = pod.metadata.uid or ""
-        if uid in self._workers:
-            self._workers[uid].update(pod)
-        else:
+        worker = self._workers.get(uid)
+        if worker is None:
             self._start(pod, resumed=pod.metadata.deletion_timestamp is not None)
+        elif worker.is_gone:
+            self._returned[uid] = pod
+        else:
+            worker.update(pod)
 
     def updated(self, old: Pod, new: Pod) -> None:
         worker = self._workers.get(new.metadata.uid or "")
-        if is_mirror(new) or worker is None:
+        if is_mirror(new) or worker is None or worker.is_gone:
             self.added(new)
             return
         self._bound.statuses.update_pod(new)
@@ -148,6 +155,7 @@ class PodWorkers(Mapping[str, PodWorker]):
             self._mirrors.pop(key_of(pod), None)
             return
         uid = pod.metadata.uid or ""
+        self._returned.pop(uid, None)
         self._bound.statuses.forget(uid)
         worker = self._workers.get(uid)
         if worker is not None:
@@ -223,6 +231,10 @@ class PodWorkers(Mapping[str, PodWorker]):
         self._bound.statuses.forget(worker.uid)
         if is_static(worker.record.pod):
             self._start_static()
+        if worker.uid in self._returned:
+            self.added(self._returned.pop(worker.uid))
+        if worker.uid in self._workers:
+            self._bound.metrics.restarted_pods[is_static(worker.record.pod)] += 1
 
     # Resources.
 
@@ -233,22 +245,26 @@ class PodWorkers(Mapping[str, PodWorker]):
             self._changed()
         return verdict
 
-    def _decide(self, pod: Pod) -> Verdict | Waiting | None:
+    def _refuse(self, pod: Pod, others: Sequence[Occupant]) -> Verdict | None:
+        """Return None if the node admits ``pod`` beside ``others`` as it is now, else the reason."""
         if self._shutting_down():
             return REJECTED
         pressed = pressure_refusal(pod, self._pressures())
         if pressed:
             return Verdict("Evicted", f"Pod was rejected: {pressed}")
-        verdict = admit(pod, self._node(), self._others(pod), self._config, self._machine)
+        return admit(pod, self._node(), others, self._config, self._machine)
+
+    def _decide(self, pod: Pod) -> Verdict | Waiting | None:
+        verdict = self._refuse(pod, self._others(pod))
         if verdict is None:
             refusal = self._bound.assignments.admit(pod)
             return Verdict(refusal.reason, f"Pod was rejected: {refusal}") if refusal is not None else None
-        if not verdict.reason.startswith("OutOf") or not is_critical(pod):
-            return verdict
         return Waiting() if self._preempt(pod, verdict) else verdict
 
     def _preempt(self, pod: Pod, verdict: Verdict) -> bool:
-        """Preempt pods for a critical pod; return whether that frees enough."""
+        """Preempt pods for a critical pod that lacks resources; return whether that frees enough."""
+        if not verdict.reason.startswith("OutOf") or not is_critical(pod):
+            return False
         workers = [w for w in self._workers.values() if w.uid != pod.metadata.uid and w.holds_resources]
         candidates = [Candidate(worker.record.pod, worker.record.occupant) for worker in workers]
         chosen = victims(occupant(pod), self._node(), candidates)
@@ -263,7 +279,8 @@ class PodWorkers(Mapping[str, PodWorker]):
     def refuse_resize(self, pod: Pod) -> Pending | None:
         """Return None if the node grants the resources that ``pod`` now wants, else the reason.
 
-        Deferred resizes that come before it have the first claim on what is free.
+        Deferred resizes that come before it have the first claim on what is free. A critical pod preempts
+        others for its resize too, which waits for their end.
         """
         worker = self._workers[pod.metadata.uid or ""]
         order = worker.record.resize_order()
@@ -273,12 +290,17 @@ class PodWorkers(Mapping[str, PodWorker]):
         for each in sorted(ahead, key=lambda each: each.record.resize_order()):
             if self._refusal(each, claims) is None:
                 claims[each.uid] = occupant(each.record.pod)
-        return self._refusal(worker, claims)
+        refusal = self._refusal(worker, claims)
+        if refusal is not None and refusal.reason == DEFERRED:
+            verdict = self._refuse(worker.record.pod, self._others(pod))
+            if verdict is not None:
+                self._preempt(worker.record.pod, verdict)
+        return refusal
 
     def _refusal(self, worker: PodWorker, claims: Mapping[str, Occupant]) -> Pending | None:
         others = [claim for uid, claim in claims.items() if uid != worker.uid]
-        record = worker.record
-        return resize_refusal(record.pod, record.resize.allocation, self._node(), others, self._config)
+        pod, allocation = worker.record.pod, worker.record.resize.allocation
+        return resize_refusal(pod, allocation, self._node(), self._config, self._refuse(pod, others))
 
     def _others(self, pod: Pod) -> list[Occupant]:
         workers = self._workers.values()

@@ -2,8 +2,8 @@
 
 There are three sets of resources. The *spec* holds the desired ones. The *allocation* holds those that the
 node has granted; all code except the API's reply about the spec uses it. The *actual* ones are enforced by
-the running containers' cgroups. A change of the spec is granted, deferred (it would fit if other pods
-ended) or infeasible; granted resources are then applied to the containers
+the running containers' cgroups. A change of the spec is granted, deferred (the node would not admit the pod
+with it now) or infeasible; granted resources are then applied to the containers
 (``pkg/kubelet/allocation``, ``kuberuntime_manager.go`` doPodResizeAction).
 
 The allocation needs no file of its own: after a restart it is read from the pod's status. So a grant takes
@@ -12,7 +12,7 @@ effect once the status in the API shows it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 
 from msgspec import Struct, structs
@@ -20,10 +20,11 @@ from msgspec import Struct, structs
 from podling.api.core_v1 import Container, Node, Pod, PodSpec, ResourceRequirements
 from podling.kubelet.config import KubeletConfig
 from podling.kubelet.observation import PodObservation
-from podling.kubelet.pods.admission import Occupant, shortage
+from podling.kubelet.pods.admission import refusal_text
 from podling.kubelet.resources import container_resources
 from podling.kubelet.status import conditions as rules
 from podling.kubelet.status.pod_sizes import own_resources
+from podling.kubelet.status.status import Verdict
 from podling.kubelet.swap import LIMITED_SWAP, NodeMemory, swap_behavior
 from podling.kubelet.topology import cpu_rules, memory_rules
 from podling.machinery.conditions import is_true
@@ -120,9 +121,12 @@ class Pending(Struct, frozen=True):
 
 
 def resize_refusal(
-    pod: Pod, allocation: Allocation, node: Node, others: Sequence[Occupant], config: KubeletConfig
+    pod: Pod, allocation: Allocation, node: Node, config: KubeletConfig, admission: Verdict | None
 ) -> Pending | None:
-    """Return None if the node grants the resources of the spec beside ``others``, else the reason."""
+    """Return None if the node grants the resources of the spec, else the reason.
+
+    ``admission`` is the reason for which the node would not admit the pod with these resources, if any.
+    """
     if is_static(pod):
         return Pending(INFEASIBLE, "In-place resize of static-pods is not supported", "static_pod")
     impossible = _swap_problem(pod, allocation, config) or _static_problem(pod, allocation, config)
@@ -137,8 +141,7 @@ def resize_refusal(
             text = f"{name}, requested: {numbers[0]}, capacity: {numbers[1]}"
             text = f"Node didn't have enough capacity: {text}"
             return Pending(INFEASIBLE, text, "insufficient_node_allocatable")
-    short = shortage(pod_requests(pod.spec), node, others)
-    return Pending(DEFERRED, short[1]) if short is not None else None
+    return Pending(DEFERRED, refusal_text(admission)) if admission is not None else None
 
 
 def _swap_problem(pod: Pod, allocation: Allocation, config: KubeletConfig) -> Pending | None:

@@ -22,7 +22,7 @@ from podling.api.core_v1 import Pod
 from podling.client.base import Unreachable
 from podling.kubelet.pods.actions import PodPlan, plan_pod
 from podling.kubelet.pods.active_deadline import active_until, deadline_verdict
-from podling.kubelet.pods.admission import Waiting
+from podling.kubelet.pods.admission import Waiting, refusal_text
 from podling.kubelet.pods.cleanup import (
     has_dead,
     release_resources,
@@ -115,6 +115,11 @@ class PodWorker:
         """Take in that the pod is gone from the API."""
         self._demand = replace(self._demand, gone=True)
         self._apply_demand()
+
+    @property
+    def is_gone(self) -> bool:
+        """Return whether the pod is gone from the API: its worker ends, even if the pod comes back."""
+        return self._demand.gone
 
     @property
     def holds_resources(self) -> bool:
@@ -366,9 +371,7 @@ class PodWorker:
 
     def _reject(self, rejection: Verdict, now: datetime) -> None:
         self._rejected = True
-        self.record.record_event(
-            "Warning", rejection.reason, rejection.message.removeprefix("Pod was rejected: ")
-        )
+        self.record.record_event("Warning", rejection.reason, refusal_text(rejection))
         status = rejected_status(self.record.pod, self.record.pod.status, rejection, now)
         self._services.statuses.decide(self.record.pod, status, may_run=False)
 

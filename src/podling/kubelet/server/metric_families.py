@@ -24,6 +24,18 @@ OWN: Kinds = {
         "[ALPHA] The number of pods the kubelet considers active and which are being considered when "
         "admitting new pods. static is true if the pod is not from the apiserver.",
     ),
+    "kubelet_restarted_pods_total": (
+        COUNTER,
+        "[ALPHA] Number of pods that have been restarted because they were deleted and recreated with the "
+        "same UID while the kubelet was watching them (common for static pods, extremely uncommon for API "
+        "pods)",
+    ),
+    "kubelet_orphaned_runtime_pods_total": (
+        COUNTER,
+        "[ALPHA] Number of pods that have been detected in the container runtime without being already known "
+        "to the pod worker. This typically indicates the kubelet was restarted while a pod was force deleted "
+        "in the API or in the local configuration, which is unusual.",
+    ),
     "kubelet_started_pods_total": (COUNTER, "[ALPHA] Cumulative number of pods started"),
     "kubelet_started_pods_errors_total": (COUNTER, "[ALPHA] Cumulative number of errors when starting pods"),
     "kubelet_started_containers_total": (COUNTER, "[ALPHA] Cumulative number of containers started"),

@@ -68,6 +68,10 @@ def _add_pods(page: Page, pods: Iterable[Pod]) -> None:
 
 
 def _add_counters(page: Page, counted: KubeletMetrics) -> None:
+    for static in (False, True):
+        labels = labels_of(static="true" if static else "")
+        page.add("kubelet_restarted_pods_total", labels, counted.restarted_pods[static])
+    page.add("kubelet_orphaned_runtime_pods_total", "", counted.orphans)
     page.add("kubelet_started_pods_total", "", counted.started_pods)
     page.add("kubelet_started_pods_errors_total", "", counted.started_pods_errors)
     page.add("kubelet_started_user_namespaced_pods_total", "", counted.started_with_users)

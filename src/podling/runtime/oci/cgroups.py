@@ -11,6 +11,7 @@ import os
 import signal
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -22,6 +23,8 @@ _POD_CONTROLLERS = ("cpu", "memory", "pids", "cpuset")
 _MEMORY_AND_SWAP = "memory.memsw.limit_in_bytes"
 _UNLIMITED_V1 = 1 << 60
 _CREATE_TRIES = 3
+_ENDLESS = ("cpu_quota", "memory_limit", "memory_swap_limit", "pids_limit")
+"""The limits that can be taken away, by -1."""
 
 
 class Usage(Struct, frozen=True):
@@ -41,12 +44,19 @@ def weight(shares: int) -> int:
 
 def merged(before: LinuxResources, change: LinuxResources) -> LinuxResources:
     """Return the limits in force after ``change``: what it does not give stays."""
-    given = {
-        name: getattr(change, name)
-        for name in change.__struct_fields__
-        if getattr(change, name) not in (None, "", {})
-    }
-    return replace(before, **given)
+    return replace(before, **_given(change))
+
+
+def replaced(before: LinuxResources, change: LinuxResources) -> LinuxResources:
+    """Return the change that takes ``change`` back: the limits of ``before`` for what it gives."""
+    earlier = {name: getattr(before, name) for name in _given(change)}
+    endless = {name: -1 for name in _ENDLESS if name in earlier and earlier[name] is None}
+    return LinuxResources(**earlier | endless)
+
+
+def _given(change: LinuxResources) -> dict[str, Any]:
+    values = {name: getattr(change, name) for name in change.__struct_fields__}
+    return {name: value for name, value in values.items() if value not in (None, "", {})}
 
 
 def limit_files(resources: LinuxResources, unified: bool) -> list[tuple[str, str, str]]:

@@ -29,7 +29,7 @@ from podling.runtime.base import (
     RuntimeFailure,
 )
 from podling.runtime.oci import commands, conmon, error_messages
-from podling.runtime.oci.cgroups import merged
+from podling.runtime.oci.cgroups import merged, replaced
 from podling.runtime.oci.container_exits import Running
 from podling.runtime.oci.ends import Ends, Locks, report, sweep_process
 from podling.runtime.oci.host import Host, birth
@@ -271,14 +271,43 @@ class Containers:
             signals.pidfd_send_signal(running.descriptor, number)
 
     async def update(self, container_id: str, resources: LinuxResources) -> None:
-        """Change the limits that are given, in the running container's cgroup and in its record."""
+        """Change the limits that are given, in the running container's cgroup and in its record.
+
+        The record says before that they change, so that a change which fails, or is cut off by the end of
+        this process, can be taken back.
+        """
         async with self._locks.of(container_id):
             record = self.need_running(container_id)
+            unsettled = merged(record.changing or LinuxResources(), resources)
+            begun = self.records.note(replace(record, changing=unsettled))
+            changed = replace(record, resources=merged(record.resources, resources))
+
+            def note_change(_: object = None) -> None:
+                self.records.note(changed)
+
             try:
-                await asyncio.to_thread(self._host.cgroups.apply, record.cgroup, resources)
+                await in_thread(lambda: self._host.cgroups.apply(record.cgroup, resources), note_change)
             except OSError as error:
+                await self._take_back(begun, unsettled)
                 raise RuntimeFailure(f"cannot change the resources of {record.name}: {error}") from error
-            self.records.note(replace(record, resources=merged(record.resources, resources)))
+            note_change()
+
+    async def _take_back(self, record: ContainerRecord, change: LinuxResources) -> None:
+        """Bring the limits that ``change`` gives back to what the record says."""
+        before = replaced(record.resources, change)
+        try:
+            await in_thread(lambda: self._host.cgroups.apply(record.cgroup, before), wait_for_end)
+        except OSError as error:
+            logger.warning("the limits of container %s are not those of its record: %s", record.id, error)
+        else:
+            self.records.note(replace(record, changing=None))
+
+    async def adopt(self) -> None:
+        """Find every recorded container again, and take back changes of limits that were cut off."""
+        await self.ends.adopt()
+        for record in self.records.all():
+            if record.state is ContainerState.RUNNING and record.changing is not None:
+                await self._take_back(record, record.changing)
 
     async def remove(self, container_id: str) -> None:
         """Remove a container that does not run; succeeds when it is gone already."""

@@ -102,6 +102,8 @@ class ContainerRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
     stdin_once: bool = False
     user: tuple[int, int, tuple[int, ...]] | None = None
     resources: LinuxResources = LinuxResources()
+    changing: LinuxResources | None = None
+    """A change of its limits that has begun: it may be made in part, unlike what ``resources`` says."""
     labels: dict[str, str] = {}
     annotations: dict[str, str] = {}
 

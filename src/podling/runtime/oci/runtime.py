@@ -320,7 +320,7 @@ class _Parts:
         await asyncio.to_thread(host_files.share, self.host.state, self.host.images.shown_directories())
         strays = self.containers.records.load() + self.sandboxes.records.load()
         self._watch.start()
-        await self.containers.ends.adopt()
+        await self.containers.adopt()
         await self.sandboxes.adopt()
         await self._remove_orphans()
         containers = {record.id: record.cgroup for record in self.containers.records.all()}

@@ -18,6 +18,7 @@ async def test_pods_deleted_without_a_kubelet_are_removed(node: SimNode) -> None
     await node.pass_time(6)
     assert await node.runtime.list_containers() == ()
     assert await node.runtime.list_sandboxes() == ()
+    assert node.kubelet.pod_view.metrics.orphans == 1
 
 
 async def test_directory_of_no_pod_is_removed_after_a_relist(cluster: ControlPlane, tmp_path: Path) -> None:

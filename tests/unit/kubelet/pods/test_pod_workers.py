@@ -10,8 +10,10 @@ from msgspec import structs
 
 from podling.kubelet.config import KubeletConfig
 from podling.machinery.pods import is_critical
+from podling.runtime.base import ContainerState
 from podling.runtime.sim import Scenario
 from podling.testing import ControlPlane
+from tests.support.backups import bring_back, take_away
 from tests.support.kubelet_node import SimNode, pod, sim_node
 
 MANIFEST = """
@@ -77,3 +79,25 @@ async def test_ended_pod_whose_volumes_stay_holds_no_resources(
         await node.create(pod("next", containers=big))
         await node.pass_time(5)
         assert (await node.get("next")).status.phase == "Running"
+
+
+@pytest.mark.parametrize("absent", [0, 0.5, 5])
+async def test_pod_that_comes_back_with_its_uid_runs_again(node: SimNode, absent: float) -> None:
+    """A store restored from a backup brings pods back, maybe while their containers still end
+    (``TestUpdatePod``: a create during the termination requests a restart)."""
+    before = await node.create(pod(script={"ignoresSignals": True}))
+    await node.pass_time(5)
+    held = await take_away(node.plane, "/pods/default/web")
+    await node.pass_time(absent)
+    await bring_back(node.plane, held)
+    await node.pass_time(10)
+    found = await node.get()
+    assert (found.metadata.uid, found.status.phase) == (before.metadata.uid, "Running")
+    there = await node.runtime.list_containers()
+    (running,) = [each for each in there if each.state is ContainerState.RUNNING]
+    assert found.status.container_statuses[0].container_id == f"sim://{running.id}"
+    assert node.kubelet.pod_view.metrics.restarted_pods == ({False: 1} if absent < 1 else {})
+    await node.delete()
+    await node.pass_time(40)
+    assert not await node.exists()
+    assert await node.runtime.list_sandboxes() == ()

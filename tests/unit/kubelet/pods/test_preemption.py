@@ -8,6 +8,7 @@ import msgspec
 import pytest
 
 from podling.api.core_v1 import Node, Pod
+from podling.client.base import PatchType
 from podling.kubelet.pods.admission import occupant
 from podling.kubelet.pods.preemption import Candidate, victims
 from tests.support.kubelet_node import SimNode, condition, pod
@@ -63,3 +64,24 @@ async def test_critical_pod_preempts_on_a_full_node(node: SimNode) -> None:
     assert "Preempting: Preempted in order to admit critical pod" in await node.events("plain")
     vital = await node.client.get(Pod, "vital", "kube-system")
     assert vital.status.phase == "Running"
+
+
+async def test_resize_of_a_critical_pod_preempts(node: SimNode) -> None:
+    """``HandleAdmissionFailure`` is called for resizes too; the pod grows when the others have ended."""
+    vital = pod("vital", containers=sized("1"), priorityClassName="system-node-critical")
+    metadata = msgspec.structs.replace(vital.metadata, namespace="kube-system")
+    await node.create(msgspec.structs.replace(vital, metadata=metadata))
+    await node.create(pod("plain", containers=sized("2"), script={"ignoresSignals": True}))
+    await node.create(pod("small", containers=sized("500m")))
+    await node.pass_time(2)
+    kind = PatchType.STRATEGIC
+    change = {"spec": {"containers": sized("3")}}
+    await node.client.patch(Pod, "vital", change, "kube-system", patch_type=kind, subresource="resize")
+    await node.pass_time(5)
+    gone = await node.get("plain")
+    assert (gone.status.phase, gone.status.reason) == ("Failed", "Preempting")
+    assert (await node.get("small")).status.phase == "Running"
+    found = await node.client.get(Pod, "vital", "kube-system")
+    assert condition(found, "PodResizePending") == "absent"
+    assert found.status.container_statuses[0].allocated_resources == {"cpu": "3"}
+    assert found.status.container_statuses[0].restart_count == 0

@@ -10,9 +10,11 @@ import msgspec
 import pytest
 
 from podling.api.core_v1 import Node, NodeStatus, Pod, ResourceRequirements
+from podling.api.meta_v1 import ObjectMeta
 from podling.kubelet.config import KubeletConfig
+from podling.kubelet.node.machine import Machine
 from podling.kubelet.observation import PodObservation
-from podling.kubelet.pods.admission import Occupant
+from podling.kubelet.pods.admission import Occupant, admit
 from podling.kubelet.pods.resize import (
     DEFERRED,
     INFEASIBLE,
@@ -48,7 +50,7 @@ def refusal(
     before: list[dict[str, Any]], after: list[dict[str, Any]], config: KubeletConfig = PLAIN
 ) -> Pending | None:
     allocation = desired_resources(pod(containers=before).spec)
-    return resize_refusal(pod(containers=after), allocation, NODE, (), config)
+    return resize_refusal(pod(containers=after), allocation, NODE, config, None)
 
 
 def test_resize_beyond_the_node_is_infeasible() -> None:
@@ -62,7 +64,7 @@ def test_resize_beyond_the_node_is_infeasible() -> None:
     assert refusal(sized(), sized("4")) is None
 
 
-FULL = Node(status=NodeStatus(allocatable={"cpu": "4", "memory": "4Gi"}))
+FULL = Node(metadata=ObjectMeta(name="node-1"), status=NodeStatus(allocatable={"cpu": "4", "memory": "4Gi"}))
 OTHERS = (Occupant({"cpu": parse("1"), "memory": parse("1Gi")}, ()),) * 2
 SHORT = "Node didn't have enough resource: "
 
@@ -121,9 +123,41 @@ def test_resize_is_granted_deferred_or_infeasible(
             return pod(initContainers=[{**own, "restartPolicy": "Always"}])
         return pod(containers=[own])
 
-    found = resize_refusal(made(after), desired_resources(made(before).spec), FULL, OTHERS, PLAIN)
+    wanted, granted = made(after), desired_resources(made(before).spec)
+    admission = admit(wanted, FULL, OTHERS, PLAIN, Machine())
+    found = resize_refusal(wanted, granted, FULL, PLAIN, admission)
     told = (found.reason, found.message) if found is not None else (None, "")
     assert told == (reason, message)
+
+
+@pytest.mark.parametrize(
+    ("after", "reason", "message"),
+    [
+        (("2", "2000Mi"), None, ""),
+        (("1200m", "1200Mi"), None, ""),
+        (("2500m", "1500Mi"), DEFERRED, f"{SHORT}cpu, requested: 2500, used: 2000, capacity: 4000"),
+        (
+            ("1500m", "4500Mi"),
+            INFEASIBLE,
+            "Node didn't have enough capacity: memory, requested: 4718592000, capacity: 4294967296",
+        ),
+    ],
+)
+def test_resize_of_the_whole_pod_is_granted_deferred_or_infeasible(
+    after: tuple[str, str], reason: str | None, message: str
+) -> None:
+    """The cases for pod-level resources of ``TestHandlePodResourcesResize``."""
+    own = [{"name": "own", "image": "x", "resources": requests("1", "1Gi")}]
+    before = pod(containers=own, resources=requests("1500m", "1500Mi"))
+    wanted = pod(containers=own, resources=requests(*after))
+    admission = admit(wanted, FULL, OTHERS, PLAIN, Machine())
+    found = resize_refusal(wanted, desired_resources(before.spec), FULL, PLAIN, admission)
+    told = (found.reason, found.message) if found is not None else (None, "")
+    assert told == (reason, message)
+
+
+def requests(cpu: str, memory: str) -> dict[str, Any]:
+    return {"requests": {"cpu": cpu, "memory": memory}}
 
 
 CPU_DETAIL = "guaranteed_pod_cpu_manager_static_policy"
@@ -147,6 +181,12 @@ def burstable(memory: str, **container: Any) -> list[dict[str, Any]]:
             sized("1", "2Gi"),
             STATIC,
             'Resize is infeasible for Guaranteed Pods alongside Memory Manager policy "Static"',
+        ),
+        (
+            sized("1"),
+            sized("2", "2Gi"),
+            STATIC,
+            'Resize is infeasible for Guaranteed Pods alongside CPU Manager policy "static"',
         ),
         (sized("1"), sized("2"), KubeletConfig(memory_manager_policy="Static"), None),
         (burstable("1Gi"), burstable("2Gi"), STATIC, None),
@@ -242,10 +282,6 @@ def test_containers_are_updated_or_restarted_by_what_differs(
         for each in plan.updates
     ]
     assert [f"{resource} {memory or cpu}" for resource, memory, cpu in found] == updates
-
-
-def requests(cpu: str, memory: str) -> dict[str, Any]:
-    return {"requests": {"cpu": cpu, "memory": memory}}
 
 
 STEADY = requests("1", "1Gi")

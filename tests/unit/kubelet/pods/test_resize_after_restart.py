@@ -95,6 +95,28 @@ async def test_deferred_resize_beside_one_in_progress_stays_deferred(node: SimNo
     assert await allocated_cpu(node, "a-grows") == "1"
 
 
+async def test_deferred_resize_of_the_whole_pod_stays_deferred(node: SimNode) -> None:
+    """``TestAllocationManagerAddPodWithPLR``: a pod is admitted with what it was granted as a whole."""
+
+    def whole(cpu: str) -> dict[str, Any]:
+        amounts = {"cpu": cpu, "memory": "1Gi"}
+        return {"requests": amounts, "limits": amounts}
+
+    await node.create(pod("holds", containers=sized("2")))
+    await node.create(pod("a-grows", resources=whole("1")))
+    await node.pass_time(5)
+    change = {"spec": {"resources": whole("3")}}
+    kind = PatchType.STRATEGIC
+    await node.client.patch(Pod, "a-grows", change, "default", patch_type=kind, subresource="resize")
+    await node.pass_time(1)
+    before = await node.get("a-grows")
+    assert condition(before, "PodResizePending") == "True Deferred"
+    assert before.status.allocated_resources["cpu"] == "1"
+    await node.restart()
+    await node.pass_time(30)
+    assert (await node.get("a-grows")).status == before.status
+
+
 async def test_crash_looping_container_keeps_what_was_granted(node: SimNode) -> None:
     await node.create(pod("a-grows", containers=sized("1"), script={"runs": [{"seconds": 1, "exitCode": 1}]}))
     await node.create(pod("holds", containers=sized("3")))

@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from podling.api.core_v1 import Pod
+from podling.api.core_v1 import Node, Pod
 from podling.api.meta_v1 import ObjectMeta
 from podling.api.scheduling_v1 import PriorityClass
 from podling.client.base import PatchType
 from podling.machinery.conditions import find
 from podling.machinery.quantity import parse
 from podling.runtime.base import LinuxResources
-from tests.support.kubelet_node import SimNode, condition, pod
+from tests.support.kubelet_node import NODE, SimNode, condition, pod
 
 
 def sized(cpu: str = "1", memory: str = "1Gi", **container: Any) -> list[dict[str, Any]]:
@@ -190,6 +190,28 @@ async def test_other_text_of_the_same_amounts_is_no_resize(node: SimNode) -> Non
     await node.pass_time(1)
     assert await node.get() == before
     assert not [told for told in await node.events() if told.startswith("Resize")]
+
+
+async def test_resize_is_deferred_while_the_node_would_not_admit_the_pod(node: SimNode) -> None:
+    """The node decides about a resize as about a new pod (``canAdmitPod``); it tries again after a while."""
+    labels = {"disk": "ssd"}
+    await node.client.patch(Node, NODE, {"metadata": {"labels": labels}})
+    await node.create(pod(containers=sized(), nodeSelector=labels))
+    await node.pass_time(5)
+    await node.client.patch(Node, NODE, {"metadata": {"labels": {"disk": "hdd"}}})
+    await node.pass_time(15)
+    await resize(node, cpu="2")
+    await node.pass_time(1)
+    pending = find((await node.get()).status.conditions, "PodResizePending")
+    assert pending is not None
+    text = "Predicate NodeAffinity failed: node(s) didn't match Pod's node affinity/selector"
+    assert (pending.reason, pending.message) == ("Deferred", text)
+    assert (await limits_of(node)).cpu_quota == 100000
+    await node.client.patch(Node, NODE, {"metadata": {"labels": labels}})
+    await node.pass_time(200)
+    assert condition(await node.get(), "PodResizePending") == "absent"
+    assert (await limits_of(node)).cpu_quota == 200000
+    assert node.kubelet.pod_view.metrics.deferred_accepted == {"periodic_retry": 1}
 
 
 async def test_deferred_resize_can_be_taken_back(node: SimNode) -> None:
@@ -371,4 +393,14 @@ async def test_resizes_are_counted(node: SimNode) -> None:
     await resize(node, "second", cpu="2")
     await node.pass_time(1)
     assert counted.deferred_accepted == {"pods_removed": 1, "pod_updated": 1}
+    await resize(node, "second", cpu="4")
+    await node.pass_time(1)
+    assert condition(await node.get("second"), "PodResizePending") == "True Deferred"
+    await resize(node, "second", cpu="3")
+    await node.pass_time(1)
+    await resize(node, "third", cpu="2")
+    await node.pass_time(1)
+    await resize(node, "second", cpu="2")
+    await node.pass_time(3)
+    assert counted.deferred_accepted == {"pods_removed": 1, "pod_updated": 2, "pod_resized": 1}
     assert counted.infeasible_resizes == {}

@@ -24,7 +24,7 @@ from podling.runtime.base import ContainerState
 from podling.runtime.sim import Scenario, SimRuntime
 from podling.sim.loop import EPOCH
 from podling.testing import ControlPlane
-from tests.support.kubelet_node import NODE, SimNode, sim_node
+from tests.support.kubelet_node import NODE, SimNode, pod, sim_node
 
 MANIFEST = """
 apiVersion: v1
@@ -353,6 +353,36 @@ async def test_new_version_starts_when_the_old_one_has_ended(node: SimNode, file
     assert running == ["proxy:22"]
 
 
+async def test_only_the_newest_of_versions_that_wait_is_started(node: SimNode, files: Path) -> None:
+    """``TestStaticPodExclusion``: one that ends while it waits never starts."""
+    for version in ("1", "22", "333"):
+        (files / "proxy.yaml").write_text(STUBBORN.replace("IMAGE", f"proxy:{version}"))
+        await node.pass_time(4)
+    images = set()
+    for _ in range(30):
+        await node.pass_time(1)
+        running = [c for c in await node.runtime.list_containers() if c.state is ContainerState.RUNNING]
+        assert len(running) <= 1
+        images |= {container.image for container in running}
+    assert images == {"proxy:1", "proxy:333"}
+    assert (await node.get("proxy-node-1")).spec.containers[0].image == "proxy:333"
+
+
+async def test_static_pod_runs_beside_a_pod_of_its_name(node: SimNode, files: Path) -> None:
+    """``TestStaticPodExclusion``: the mirror has to wait for the name."""
+    await node.create(pod("proxy-node-1"))
+    await node.pass_time(5)
+    write(files)
+    await node.pass_time(10)
+    assert sorted(c.image for c in await node.runtime.list_containers()) == ["app:1", "proxy:1"]
+    assert (await node.get("proxy-node-1")).spec.containers[0].image == "app:1"
+    await node.delete("proxy-node-1", 0)
+    await node.pass_time(10)
+    assert [c.image for c in await node.runtime.list_containers()] == ["proxy:1"]
+    mirror = await node.get("proxy-node-1")
+    assert (mirror.spec.containers[0].image, mirror.status.phase) == ("proxy:1", "Running")
+
+
 async def test_removed_and_restored_manifest_runs_again(node: SimNode, files: Path) -> None:
     (files / "proxy.yaml").write_text(STUBBORN.replace("IMAGE", "proxy:1"))
     await node.pass_time(5)
@@ -363,6 +393,7 @@ async def test_removed_and_restored_manifest_runs_again(node: SimNode, files: Pa
     running = [c.image for c in await node.runtime.list_containers() if c.state is ContainerState.RUNNING]
     assert running == ["proxy:1"]
     assert (await node.get("proxy-node-1")).status.phase == "Running"
+    assert node.kubelet.pod_view.metrics.restarted_pods == {True: 1}
 
 
 async def test_second_file_with_the_same_name_is_left_out(node: SimNode, files: Path) -> None:

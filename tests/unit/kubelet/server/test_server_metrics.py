@@ -53,12 +53,17 @@ async def test_counters_of_the_kubelet_have_kubernetes_names() -> None:
     counted.count_start(own_users=True)
     counted.count_start(own_users=True, failed=True)
     counted.count_start(own_users=False)
+    counted.restarted_pods[True] += 2
+    counted.orphans += 1
     counted.evictions["memory.available"] += 2
     counted.shutdown_started, counted.shutdown_ended = 1700000000.0, 1700000030.0
     resized = 'operation="increase",requirement="limits",resource="cpu"'
     lines = (await metrics_text(source, {}, "node-1")).splitlines()
     for line in (
         'kubelet_node_name{node="node-1"} 1',
+        'kubelet_restarted_pods_total{static=""} 0',
+        'kubelet_restarted_pods_total{static="true"} 2',
+        "kubelet_orphaned_runtime_pods_total 1",
         "kubelet_started_pods_total 2",
         "kubelet_started_pods_errors_total 1",
         "kubelet_started_user_namespaced_pods_total 1",

@@ -8,7 +8,7 @@ import pytest
 
 from podling.runtime.base import LinuxResources
 from podling.runtime.oci import cgroups as cgroups_module
-from podling.runtime.oci.cgroups import Cgroups, Usage, limit_files, merged, weight
+from podling.runtime.oci.cgroups import Cgroups, Usage, limit_files, merged, replaced, weight
 from podling.runtime.oci.detect import CgroupMode
 
 
@@ -58,6 +58,14 @@ def test_a_change_keeps_what_it_does_not_give() -> None:
     before = LinuxResources(cpu_shares=512, memory_limit=1024, cpuset_cpus="0")
     after = merged(before, LinuxResources(memory_limit=2048))
     assert after == LinuxResources(cpu_shares=512, memory_limit=2048, cpuset_cpus="0")
+
+
+def test_change_is_taken_back_by_what_was_before() -> None:
+    before = LinuxResources(cpu_shares=512, memory_limit=1024, cpuset_cpus="0")
+    change = LinuxResources(cpu_shares=1024, cpu_quota=5000, memory_limit=-1, memory_swap_limit=-1)
+    back = replaced(before, change)
+    assert back == LinuxResources(cpu_shares=512, cpu_quota=-1, memory_limit=1024, memory_swap_limit=-1)
+    assert replaced(before, LinuxResources()) == LinuxResources()
 
 
 def version_1(root: Path) -> Cgroups:
