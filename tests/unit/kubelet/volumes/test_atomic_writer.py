@@ -137,7 +137,7 @@ class BeforeEachCall:
 BEFORE_EACH_CALL = BeforeEachCall()
 sys.addaudithook(BEFORE_EACH_CALL)
 
-PAYLOADS = st.dictionaries(st.sampled_from(["a", "b", "d/x", "d/y"]), st.text(max_size=3), min_size=1)
+PAYLOADS = st.dictionaries(st.sampled_from(["a", "b", "d/x", "d/y"]), st.text("xyz", max_size=3), min_size=1)
 
 
 @given(before=PAYLOADS, after=PAYLOADS)
