@@ -33,6 +33,7 @@ SWITCHES = frozenset(
         "KubeletCrashLoopBackOffMax",
         "MemoryQoS",
         "PodReadyToStartContainersCondition",
+        "StorageCapacityScoring",
     }
 )
 """The gates that switch something in Podling."""
