@@ -25,6 +25,7 @@ from podling.machinery.feature_gate_names import (
 SWITCHES = frozenset(
     {
         "CPUManagerPolicyAlphaOptions",
+        "ClusterTrustBundle",
         "CustomCPUCFSQuotaPeriod",
         "GangScheduling",
         "GenericWorkload",

@@ -67,6 +67,14 @@ GATED_RULES: dict[str, tuple[tuple[str, PolicyRule], ...]] = {
     ),
 }
 """Rules that roles have in addition while a feature gate is on, by gate."""
+GATED_ROLES: dict[str, tuple[str, PolicyRule, str]] = {
+    "ClusterTrustBundle": (
+        "system:cluster-trust-bundle-discovery",
+        rule(READ, "certificates.k8s.io", "clustertrustbundles"),
+        "system:serviceaccounts",
+    ),
+}
+"""Roles that exist while a feature gate is on, by gate: name, rule, and the group that has the role."""
 _CONTROLLER_MANAGER = (
     RECORD_EVENTS,
     rule(("create",), "coordination.k8s.io", "leases"),
