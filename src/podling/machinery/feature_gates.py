@@ -26,6 +26,7 @@ SWITCHES = frozenset(
     {
         "CPUManagerPolicyAlphaOptions",
         "ClusterTrustBundle",
+        "ClusterTrustBundleProjection",
         "CustomCPUCFSQuotaPeriod",
         "GangScheduling",
         "GenericWorkload",
@@ -41,6 +42,7 @@ SWITCHES = frozenset(
 
 ALL_ALPHA, ALL_BETA = "AllAlpha", "AllBeta"
 DEPENDENCIES = {
+    "ClusterTrustBundleProjection": ("ClusterTrustBundle",),
     "GangScheduling": ("GenericWorkload",),
     "GracefulNodeShutdownBasedOnPodPriority": ("GracefulNodeShutdown",),
 }
