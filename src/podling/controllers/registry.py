@@ -114,6 +114,13 @@ _POD_GC = "pod-garbage-collector-controller"
 _AUTOSCALER = "horizontal-pod-autoscaler-controller"
 
 NAMES: tuple[str, ...] = tuple(_CONTROLLERS)
+_GATES = {_TRUST: "ClusterTrustBundle"}
+"""The feature gates of controllers that have one."""
+
+
+def names_with(gates: Mapping[str, bool]) -> tuple[str, ...]:
+    """Return the controllers that exist with these feature gates."""
+    return tuple(name for name in NAMES if name not in _GATES or is_enabled(_GATES[name], gates))
 
 
 def controller(name: str) -> type[Controller]:
@@ -150,7 +157,7 @@ def controllers(  # noqa: PLR0913 the parts that controllers are made of
     gated = gated_resources(feature_gates)
     needs: dict[str, dict[str, object]] = {
         _ROOT_CA: {"certificate": root_ca},
-        _TRUST: {"certificate": root_ca if is_enabled("ClusterTrustBundle", feature_gates) else ""},
+        _TRUST: {"certificate": root_ca},
         _TOKENS: {"certificate": root_ca},
         _PROVISIONER: {"folders": folders},
         _SIGNING: {"signer": signer},
@@ -163,7 +170,7 @@ def controllers(  # noqa: PLR0913 the parts that controllers are made of
         _AUTOSCALER: {"metrics": others, "settings": autoscaler_settings(options)},
     }
     made: list[ControllerFactory] = []
-    for name in NAMES:
+    for name in names_with(feature_gates):
         needed = needs.get(name, {})
         if name in names and all(needed.values()):
             found: Callable[..., Controller] = controller(name)
