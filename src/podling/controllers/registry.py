@@ -54,7 +54,7 @@ _CONTROLLERS = {
     "root-ca-certificate-publisher-controller": ("auth.root_ca", "RootCAController"),
     "kube-apiserver-serving-clustertrustbundle-publisher-controller": (
         "auth.trust_bundle_publisher",
-        "TrustBundlePublisher",
+        "TrustBundleController",
     ),
     "garbage-collector-controller": ("garbage_collector", "GarbageCollectorController"),
     "node-ipam-controller": ("nodes.node_ipam", "NodeIpamController"),

@@ -32,7 +32,7 @@ def bundle_name(certificate: str) -> str:
     return f"{SIGNER.replace('/', ':')}:{digest[:24]}"
 
 
-class TrustBundlePublisher(Controller):
+class TrustBundleController(Controller):
     """Keeps the bundle as it should be.
 
     Args:
