@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from podling.controllers.registry import NAMES
+from podling.controllers.registry import names_with
+from podling.machinery.feature_gates import NO_GATES
 from tests.support.clusters import RealCluster
 
 pytestmark = [pytest.mark.e2e]
@@ -81,7 +82,7 @@ def test_lists_of_controllers_add_up(small: RealCluster) -> None:
     lists = ("--controllers", "*,-replicaset", "--controllers", "-deployment")
     started = small.up("--nodes", "0", *lists)
     whole = small.podling("up", "--help").out
-    assert f"{len(NAMES) - 2} controllers" in started.out, whole
+    assert f"{len(names_with(NO_GATES)) - 2} controllers" in started.out, whole
     small.apply(workload("Deployment", "idle"))
     small.kubectl("create", "configmap", "later")
     assert small.get("rs")["items"] == []

@@ -115,7 +115,7 @@ def initial_objects(gates: Mapping[str, bool]) -> Iterator[Any]:
     for name in NAMESPACES:
         yield Namespace(metadata=ObjectMeta(name=name))
     yield from bootstrap_roles(gates)
-    yield from bootstrap_bindings()
+    yield from bootstrap_bindings(gates)
     yield from namespace_roles()
     yield from namespace_bindings()
     for name, description in CRITICAL.items():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -16,6 +16,7 @@ from podling.client.base import Client
 from podling.client.events import EventRecorder
 from podling.client.requests import User
 from podling.machinery.encoding.custom import CustomResource
+from podling.machinery.feature_gates import NO_GATES
 from podling.machinery.fields import FieldError
 from podling.machinery.scheme import RESOURCES, Resource, by_kind, by_path
 from podling.store.base import Store
@@ -31,9 +32,10 @@ class PluginSupport:
     Args:
         client: acts for the server itself.
         recorder: makes a recorder of events, by the name of its component.
+        feature_gates: the gates that differ from their defaults.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 the services of a server
         self,
         store: Store,
         catalogue: Catalogue,
@@ -42,9 +44,10 @@ class PluginSupport:
         client: Client,
         recorder: Callable[[str], EventRecorder],
         local_servers: LocalServers | None = None,
+        feature_gates: Mapping[str, bool] = NO_GATES,
     ) -> None:
         self.store, self.client, self.recorder = store, client, recorder
-        self.local_servers = local_servers
+        self.local_servers, self.feature_gates = local_servers, feature_gates
         self._catalogue, self._conversion = catalogue, conversion
         self._authorizer = authorizer
 

@@ -111,7 +111,7 @@ class ApiServer:
         self._additions = additions
         self._gates = feature_gates
         self.objects = StoredObjects(store)
-        self.authorizer = RbacAuthorizer(RbacIndex(store), NodeReferences(store))
+        self.authorizer = RbacAuthorizer(RbacIndex(store), NodeReferences(store), feature_gates)
         chain = Chain((*plugins, PrivilegeEscalation(self.authorizer)), self.objects)
         watches = CustomWatches()
         self.catalogue = Catalogue(store, rules_for, watches.end, gated_resources(feature_gates))
@@ -139,6 +139,7 @@ class ApiServer:
             self.client(),
             self._recorder,
             local_servers,
+            feature_gates,
         )
         self._plugins = plugins
         for plugin in plugins:

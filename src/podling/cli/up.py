@@ -166,9 +166,9 @@ def up(
     _check_ranges(chosen, directory)
     _check_hostname(chosen["hostname_override"], directory)
     last = directory.settings()
-    chosen_node_options(chosen, last.node_options)
+    options = chosen_node_options(chosen, last.node_options)
     chosen_controller_options(chosen, last.controller_options)
-    chosen_scheduler_options(chosen, last)
+    chosen_scheduler_options(chosen, last, options)
     _check_kubeconfig(kubeconfig)
     if detach:
         detach_command("up", directory)
@@ -222,6 +222,7 @@ def _settings(last: ClusterSettings, chosen: Mapping[str, Any], progress: Progre
     elif by_default and runtime != "oci":
         _mention_better_runtime(runtime, progress)
     processes, api_workers = chosen_processes(chosen["processes"], chosen["api_workers"], last)
+    options = chosen_node_options(chosen, last.node_options)
     return ClusterSettings(
         port=_chosen(port, last.port or DEFAULT_PORT),
         runtime=runtime,
@@ -236,9 +237,9 @@ def _settings(last: ClusterSettings, chosen: Mapping[str, Any], progress: Progre
         **chosen_ranges(chosen, last),
         advertise_address=_chosen(chosen["advertise_address"], last.advertise_address),
         hostname_override=_chosen(chosen["hostname_override"], last.hostname_override).lower(),
-        node_options=chosen_node_options(chosen, last.node_options),
+        node_options=options,
         controller_options=chosen_controller_options(chosen, last.controller_options),
-        **chosen_scheduler_options(chosen, last),
+        **chosen_scheduler_options(chosen, last, options),
     )
 
 

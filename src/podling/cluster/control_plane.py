@@ -17,6 +17,7 @@ from podling.cluster.enabled_extensions import added_controllers
 from podling.cluster.scheduler_settings import scheduler_configuration
 from podling.controllers.enabled_controllers import enabled_names
 from podling.controllers.other_apis import OtherApis
+from podling.controllers.registry import names_with
 from podling.controllers.volumes.volume_folders import NoFolders, VolumeFolders
 from podling.supervisor import Supervisor
 
@@ -68,4 +69,5 @@ class ControlPlane:
         await self._supervisor.close()
 
     def _names(self) -> tuple[str, ...]:
-        return enabled_names(self._settings.controllers)
+        existing = names_with(self._settings.feature_gates)
+        return tuple(each for each in enabled_names(self._settings.controllers) if each in existing)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,18 +18,19 @@ def scheduler_configuration(settings: ClusterSettings) -> KubeSchedulerConfigura
     if settings.scheduler_config:
         from podling.scheduler.configuration.files import load
 
-        return load(Path(settings.scheduler_config))
+        return load(Path(settings.scheduler_config), settings.feature_gates)
     if settings.scheduler_document:
-        return section(json.loads(settings.scheduler_document), "schedulerConfiguration")
+        plain = json.loads(settings.scheduler_document)
+        return section(plain, "schedulerConfiguration", settings.feature_gates)
     return None
 
 
-def section(plain: dict[str, Any], source: str) -> KubeSchedulerConfiguration:
+def section(plain: dict[str, Any], source: str, gates: Mapping[str, bool]) -> KubeSchedulerConfiguration:
     """Return the configuration of a section, which need not say its kind. Raises ``ConfigurationRefused``."""
     from podling.scheduler.configuration.files import configuration_of
     from podling.scheduler.configuration.types import API_VERSION, KIND
 
-    return configuration_of({"apiVersion": API_VERSION, "kind": KIND, **plain}, source)
+    return configuration_of({"apiVersion": API_VERSION, "kind": KIND, **plain}, source, gates)
 
 
 def check(configuration: KubeSchedulerConfiguration) -> None:

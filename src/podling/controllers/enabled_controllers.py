@@ -17,7 +17,6 @@ NOT_HERE = frozenset(
     {
         "device-taint-eviction-controller",
         "horizontal-pod-autoscaler-controller",
-        "kube-apiserver-serving-clustertrustbundle-publisher-controller",
         "node-ipam-controller",
         "persistentvolume-attach-detach-controller",
         "podcertificaterequest-cleaner-controller",

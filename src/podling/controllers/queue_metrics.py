@@ -27,6 +27,9 @@ _OWN_NAMES = {
     "replicationcontroller-controller": "replicationmanager",
     "resourcequota-controller": "resource_quota_controller_resource_changes",
     "root-ca-certificate-publisher-controller": "root_ca_cert_publisher",
+    "kube-apiserver-serving-clustertrustbundle-publisher-controller": (
+        "ca_cert_publisher_cluster_trust_bundles"
+    ),
     "pod-garbage-collector-controller": "orphaned_pods_nodes",
     "service-cidr-controller": "ipaddresses",
     "taint-eviction-controller": "noexec_taint_pod",

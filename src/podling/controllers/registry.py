@@ -17,7 +17,7 @@ from podling.controllers.base import Controller, ControllerFactory
 from podling.controllers.options import DEFAULT_OPTIONS, ControllerOptions
 from podling.controllers.other_apis import NO_OTHER_APIS, OtherApis
 from podling.controllers.volumes.volume_folders import Folders
-from podling.machinery.feature_gates import NO_GATES
+from podling.machinery.feature_gates import NO_GATES, is_enabled
 from podling.machinery.network_ranges import DEFAULT_RANGES, NetworkRanges
 from podling.machinery.scheme import gated_resources
 
@@ -52,6 +52,10 @@ _CONTROLLERS = {
         "ClusterRoleAggregationController",
     ),
     "root-ca-certificate-publisher-controller": ("auth.root_ca", "RootCAController"),
+    "kube-apiserver-serving-clustertrustbundle-publisher-controller": (
+        "auth.trust_bundle_publisher",
+        "TrustBundleController",
+    ),
     "garbage-collector-controller": ("garbage_collector", "GarbageCollectorController"),
     "node-ipam-controller": ("nodes.node_ipam", "NodeIpamController"),
     "node-leave-controller": ("nodes.node_leave", "NodeLeaveController"),
@@ -99,6 +103,7 @@ _CONTROLLERS = {
 _NAMESPACE = "namespace-controller"
 _GARBAGE = "garbage-collector-controller"
 _ROOT_CA = "root-ca-certificate-publisher-controller"
+_TRUST = "kube-apiserver-serving-clustertrustbundle-publisher-controller"
 _TOKENS = "serviceaccount-token-controller"
 _LEGACY_TOKENS = "legacy-serviceaccount-token-cleaner-controller"
 _PROVISIONER = "directory-volume-provisioner"
@@ -109,6 +114,13 @@ _POD_GC = "pod-garbage-collector-controller"
 _AUTOSCALER = "horizontal-pod-autoscaler-controller"
 
 NAMES: tuple[str, ...] = tuple(_CONTROLLERS)
+_GATES = {_TRUST: "ClusterTrustBundle"}
+"""The feature gates of controllers that have one."""
+
+
+def names_with(gates: Mapping[str, bool]) -> tuple[str, ...]:
+    """Return the controllers that exist with these feature gates."""
+    return tuple(name for name in NAMES if name not in _GATES or is_enabled(_GATES[name], gates))
 
 
 def controller(name: str) -> type[Controller]:
@@ -145,6 +157,7 @@ def controllers(  # noqa: PLR0913 the parts that controllers are made of
     gated = gated_resources(feature_gates)
     needs: dict[str, dict[str, object]] = {
         _ROOT_CA: {"certificate": root_ca},
+        _TRUST: {"certificate": root_ca},
         _TOKENS: {"certificate": root_ca},
         _PROVISIONER: {"folders": folders},
         _SIGNING: {"signer": signer},
@@ -157,7 +170,7 @@ def controllers(  # noqa: PLR0913 the parts that controllers are made of
         _AUTOSCALER: {"metrics": others, "settings": autoscaler_settings(options)},
     }
     made: list[ControllerFactory] = []
-    for name in NAMES:
+    for name in names_with(feature_gates):
         needed = needs.get(name, {})
         if name in names and all(needed.values()):
             found: Callable[..., Controller] = controller(name)

@@ -28,6 +28,28 @@ class Wanted(Struct, frozen=True):
     uris: tuple[str, ...] = ()
 
 
+class PemBlock(Struct, frozen=True):
+    """A block of PEM; ``content`` is what is encoded in it."""
+
+    label: str
+    content: bytes
+    has_headers: bool = False
+
+
+def pem_blocks(pem: bytes) -> list[PemBlock]:
+    """Return the blocks in a text; like Go's ``pem.Decode``, leave out those that are no base64."""
+    found = []
+    for block in BLOCK.finditer(pem):
+        lines = block[2].splitlines()
+        encoded = b"".join(b"".join(line.split()) for line in lines if b":" not in line)
+        try:
+            content = base64.b64decode(encoded, validate=True)
+        except binascii.Error:
+            continue
+        found.append(PemBlock(block[1].decode(errors="replace"), content, b":" in block[2]))
+    return found
+
+
 def pem_of(encoded: str | None) -> bytes:
     """Return a ``[]byte`` field of the API as bytes; empty where it is no base64."""
     try:

@@ -25,6 +25,8 @@ from podling.machinery.feature_gate_names import (
 SWITCHES = frozenset(
     {
         "CPUManagerPolicyAlphaOptions",
+        "ClusterTrustBundle",
+        "ClusterTrustBundleProjection",
         "CustomCPUCFSQuotaPeriod",
         "GangScheduling",
         "GenericWorkload",
@@ -33,12 +35,14 @@ SWITCHES = frozenset(
         "KubeletCrashLoopBackOffMax",
         "MemoryQoS",
         "PodReadyToStartContainersCondition",
+        "StorageCapacityScoring",
     }
 )
 """The gates that switch something in Podling."""
 
 ALL_ALPHA, ALL_BETA = "AllAlpha", "AllBeta"
 DEPENDENCIES = {
+    "ClusterTrustBundleProjection": ("ClusterTrustBundle",),
     "GangScheduling": ("GenericWorkload",),
     "GracefulNodeShutdownBasedOnPodPriority": ("GracefulNodeShutdown",),
 }

@@ -220,5 +220,14 @@ def _pod_groups() -> Iterator[Resource]:
     yield scheduling("workloads", "Workload")
 
 
-GATED: dict[str, tuple[Resource, ...]] = {"GenericWorkload": tuple(_pod_groups())}
+def _trust_bundles() -> Iterator[Resource]:
+    yield _Group("certificates.k8s.io", "v1beta1")(
+        "clustertrustbundles", "ClusterTrustBundle", namespaced=False
+    )
+
+
+GATED: dict[str, tuple[Resource, ...]] = {
+    "ClusterTrustBundle": tuple(_trust_bundles()),
+    "GenericWorkload": tuple(_pod_groups()),
+}
 """Resources that are served in addition while a feature gate is on, by gate."""

@@ -81,13 +81,13 @@ class Scheduler:
         return Standing(cached={"nodes": len(self._nodes), "pods": len(self._pods), "assumed_pods": 0})
 
     def _new_loop(self) -> SchedulingLoop:
-        from podling.scheduler.configuration.defaults import with_gated_plugins
+        from podling.scheduler.configuration.defaults import with_gates
         from podling.scheduler.profiles import default_configuration, make_profiles
         from podling.scheduler.queue import Backoff
         from podling.scheduler.scheduling_loop import SchedulingLoop
 
         configuration = self._configuration or default_configuration()
-        configuration = with_gated_plugins(configuration, self._gates)
+        configuration = with_gates(configuration, self._gates)
         profiles = make_profiles(configuration)
         self._recorders = {name: EventRecorder(self._client, name) for name in profiles}
         backoff = Backoff(

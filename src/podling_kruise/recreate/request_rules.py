@@ -12,12 +12,14 @@ from msgspec import structs
 from podling.api.core_v1 import Container, Node, Pod
 from podling.controllers.pod_state import is_active
 from podling.machinery.conditions import find
+from podling_kruise.recreate.conversion import BETA
 from podling_kruise.recreate.types import (
     ACTIVE,
     FAIL,
     IGNORE,
     NODE_NAME,
     POD_UID,
+    UNREADY_ACQUIRED,
     ContainerRecreateRequest,
     PreStop,
     RecreateContainer,
@@ -119,10 +121,16 @@ def _hook(container: Container) -> PreStop | None:
 
 
 def immutability_problem(new: Any, old: Any) -> str:
-    """Return why an update is refused; empty if it is not. The objects are plain custom ones."""
+    """Return why an update is refused; empty if it is not. The objects are plain custom ones.
+
+    ``v1alpha1`` has the start of the grace period, which is status in ``v1beta1``, in an annotation.
+    """
     if new.content.get("spec") != old.content.get("spec"):
         return "spec of ContainerRecreateRequest is immutable"
     for key in (POD_UID, NODE_NAME):
         if new.metadata.labels.get(key) != old.metadata.labels.get(key):
             return f"not allowed to update immutable label {key}"
+    since = old.metadata.annotations.get(UNREADY_ACQUIRED, "") if old.api_version != BETA else ""
+    if since and new.metadata.annotations.get(UNREADY_ACQUIRED) != since:
+        return f"not allowed to update immutable annotation {UNREADY_ACQUIRED}"
     return ""

@@ -10,19 +10,18 @@ from podling.cli.common_options import Failure
 from podling.cli.options.scheduler_options import chosen_scheduler_options
 from podling.cluster.cluster_settings import ClusterSettings
 from podling.cluster.scheduler_settings import scheduler_configuration
+from podling.node.node_options import NodeOptions
 
 HEAD = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
 LAST = ClusterSettings(scheduler_document='{"podMaxBackoffSeconds": 30}')
 
 
 def chosen(
-    config: str | None = None, document: str | None = None, last: ClusterSettings = LAST
+    config: str | None = None, document: str | None = None, last: ClusterSettings = LAST, gates: str = ""
 ) -> ClusterSettings:
     given = {"scheduler_config": config, "scheduler_document": document}
-    found = chosen_scheduler_options(given, last)
-    return ClusterSettings(
-        scheduler_config=found["scheduler_config"], scheduler_document=found["scheduler_document"]
-    )
+    options = NodeOptions(feature_gates=gates)
+    return ClusterSettings(node_options=options, **chosen_scheduler_options(given, last, options))
 
 
 def backoff(settings: ClusterSettings) -> int | None:
@@ -61,3 +60,15 @@ def test_configuration_that_cannot_be_used_is_refused(tmp_path: Path, text: str,
     file.write_text(HEAD + text)
     with pytest.raises(Failure, match=why):
         chosen(str(file))
+
+
+def test_feature_gate_allows_scores_by_storage(tmp_path: Path) -> None:
+    shape = "[{utilization: 0, score: 3}]"
+    args = f"profiles: [{{pluginConfig: [{{name: VolumeBinding, args: {{shape: {shape}}}}}]}}]\n"
+    file = tmp_path / "scheduler.yaml"
+    file.write_text(HEAD + args)
+    with pytest.raises(Failure, match="unexpected field `shape`"):
+        chosen(str(file))
+    found = scheduler_configuration(chosen(str(file), gates="StorageCapacityScoring=true"))
+    assert found is not None
+    assert found.profiles[0].plugin_config[0].args.shape[0].score == 3

@@ -51,3 +51,40 @@ def test_message_reads_as_in_kubernetes(message: str, expected: str) -> None:
 )
 def test_event_message_is_cut_to_1024_bytes(message: str, expected: str) -> None:
     assert messages.truncated(message) == expected
+
+
+PRE_FILTER = "Node(s) failed PreFilter plugin FalsePreFilter"
+POST_FILTER = "Error running PostFilter plugin FailedPostFilter"
+ONE, TWO = "Node(s) failed Filter plugin FalseFilter-1", "Node(s) failed Filter plugin FalseFilter-2"
+
+
+@pytest.mark.parametrize(
+    ("nodes", "reasons", "hopeless", "preemption", "expected"),
+    [
+        (3, {PRE_FILTER: 3}, PRE_FILTER, "", f"0/3 nodes are available: {PRE_FILTER}."),
+        (3, {}, PRE_FILTER, POST_FILTER, f"0/3 nodes are available: {PRE_FILTER}. {POST_FILTER}"),
+        (3, {ONE: 3}, "", "", f"0/3 nodes are available: 3 {ONE}."),
+        (3, {ONE: 3}, "", POST_FILTER, f"0/3 nodes are available: 3 {ONE}. {POST_FILTER}"),
+        (3, {ONE: 2, TWO: 1}, "", "", f"0/3 nodes are available: 1 {TWO}, 2 {ONE}."),
+        (3, {ONE: 2, TWO: 1}, "", POST_FILTER, f"0/3 nodes are available: 1 {TWO}, 2 {ONE}. {POST_FILTER}"),
+        (
+            1,
+            {"Node failed Permit plugin Permit-1": 1},
+            "",
+            "",
+            "0/1 nodes are available: 1 Node failed Permit plugin Permit-1.",
+        ),
+        (
+            1,
+            {"Node failed Reserve plugin Reserve-1": 1},
+            "",
+            "",
+            "0/1 nodes are available: 1 Node failed Reserve plugin Reserve-1.",
+        ),
+    ],
+)
+def test_reasons_and_the_failure_of_preemption_are_joined(
+    nodes: int, reasons: dict[str, int], hopeless: str, preemption: str, expected: str
+) -> None:
+    """The cases of upstream's ``TestFitError_Error``."""
+    assert messages.fit_error(nodes, reasons, hopeless=hopeless, preemption=preemption) == expected

@@ -14,7 +14,7 @@ Upstream counterpart: ``staging/src/k8s.io/apiserver/pkg/admission`` and ``plugi
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
@@ -162,6 +162,11 @@ class Server(Protocol):
     @property
     def local_servers(self) -> LocalServers | None:
         """The webhooks in this process."""
+        ...
+
+    @property
+    def feature_gates(self) -> Mapping[str, bool]:
+        """The gates that differ from their defaults."""
         ...
 
     def versions(self, resource: Resource) -> Sequence[Resource]:

@@ -13,6 +13,7 @@ from podling.apiserver.admission.certificates import (
     CertificateApproval,
     CertificateSigning,
     CertificateSubjectRestriction,
+    ClusterTrustBundleAttest,
 )
 from podling.apiserver.admission.default_toleration_seconds import DefaultTolerationSeconds
 from podling.apiserver.admission.limit_ranger import LimitRanger
@@ -62,6 +63,7 @@ def default_plugins(
         RuntimeClassAdmission(),
         CertificateApproval(),
         CertificateSigning(),
+        ClusterTrustBundleAttest(),
         CertificateSubjectRestriction(),
         DefaultIngressClass(),
         PodTopologyLabels(),

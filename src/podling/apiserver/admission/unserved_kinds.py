@@ -6,8 +6,12 @@ point lands, its row is deleted.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+from podling.api.core_v1 import PodSpec
 from podling.apiserver.admission.base import AdmissionRequest, Objects, Operation, Plugin, Server
 from podling.apiserver.admission.pod_security import pod_spec_of
+from podling.machinery.feature_gates import is_enabled
 from podling.machinery.scheme import Resource
 
 _NO_DEVICES = "devices are not allocated"
@@ -29,21 +33,24 @@ _POD_GROUPS = ("scheduling.k8s.io", "v1alpha2", "podgroups")
 
 
 class UnservedKinds(Plugin):
-    """Warns about such kinds, and about pods of groups where no PodGroups are served."""
+    """Warns about such kinds, and about fields of pods that have no effect without a feature gate."""
 
     name = "UnservedKinds"
 
     def __init__(self) -> None:
         self._groups_are_served = False
+        self._bundles_are_projected = False
 
     def initialize(self, server: Server) -> None:
         self._groups_are_served = server.by_path(*_POD_GROUPS) is not None
+        self._bundles_are_projected = is_enabled("ClusterTrustBundleProjection", server.feature_gates)
 
     def handles(self, operation: Operation, resource: Resource, subresource: str) -> bool:
         if operation is not Operation.CREATE or subresource:
             return False
         kind = (resource.group, resource.plural)
-        return kind in UNSERVED or (kind in POD_SPECS and not self._groups_are_served)
+        honours_all = self._groups_are_served and self._bundles_are_projected
+        return kind in UNSERVED or (kind in POD_SPECS and not honours_all)
 
     async def validate(self, request: AdmissionRequest, objects: Objects) -> None:
         kind = (request.resource.group, request.resource.plural)
@@ -51,8 +58,16 @@ class UnservedKinds(Plugin):
             request.warnings.append(f"{request.resource.group_resource}: not honoured by this cluster: {why}")
             return
         spec = pod_spec_of(request.object)
-        if spec is not None and spec.scheduling_group is not None:
-            request.warnings.append(f"{POD_SPECS[kind]}.schedulingGroup: not honoured by this cluster")
+        for field in self._fields_without_effect(spec) if spec is not None else ():
+            request.warnings.append(f"{POD_SPECS[kind]}.{field}: not honoured by this cluster")
+
+    def _fields_without_effect(self, spec: PodSpec) -> Iterator[str]:
+        if spec.scheduling_group is not None and not self._groups_are_served:
+            yield "schedulingGroup"
+        for number, volume in enumerate(spec.volumes if not self._bundles_are_projected else ()):
+            for position, source in enumerate(volume.projected.sources if volume.projected else ()):
+                if source.cluster_trust_bundle is not None:
+                    yield f"volumes[{number}].projected.sources[{position}].clusterTrustBundle"
 
 
 _TEMPLATE = "spec.template.spec"

@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import html
 import json
+from collections.abc import Mapping
 
 from msgspec import Struct
 
-from podling.apiserver.auth.component_roles import NODE_RULES
+from podling.apiserver.auth.component_roles import NODE_RULES, gated_rules
 from podling.apiserver.auth.node_authorizer import NodeAuthorizer, node_of
 from podling.apiserver.auth.node_references import NodeReferences
 from podling.apiserver.auth.rbac import Attributes, RbacIndex, rule_allows
 from podling.client.requests import Target, User
 from podling.machinery import errors
+from podling.machinery.feature_gates import NO_GATES
 from podling.machinery.fields import aggregate
 from podling.machinery.selectors import SelectorError, parse_field_selector
 from podling.machinery.text_cache import cached_by_text
@@ -97,10 +99,12 @@ def _escaped(text: str) -> str:
 class RbacAuthorizer:
     """``rest.Authorizer`` over the stored roles."""
 
-    def __init__(self, index: RbacIndex, references: NodeReferences) -> None:
+    def __init__(
+        self, index: RbacIndex, references: NodeReferences, gates: Mapping[str, bool] = NO_GATES
+    ) -> None:
         self.index = index
         self.references = references
-        self._nodes = NodeAuthorizer(references, NODE_RULES)
+        self._nodes = NodeAuthorizer(references, (*NODE_RULES, *gated_rules("system:node", gates)))
         self._answers: dict[tuple[User, Attributes], Decision] = {}
         self._version = -1
         self._writes = 0

@@ -6,6 +6,8 @@ serves.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+
 from podling.api.rbac_v1 import PolicyRule
 from podling.apiserver.auth.role_rules import (
     ASK_ABOUT_RIGHTS,
@@ -16,6 +18,7 @@ from podling.apiserver.auth.role_rules import (
     WRITE,
     rule,
 )
+from podling.machinery.feature_gates import is_enabled
 from podling.machinery.tokens.legacy_tokens import TRACKING
 
 NODE_RULES = (
@@ -61,12 +64,32 @@ _SCHEDULER = (
     rule((*READ, *UPDATE), "core", "pods/finalizers"),
 )
 GATED_RULES: dict[str, tuple[tuple[str, PolicyRule], ...]] = {
+    "ClusterTrustBundleProjection": (
+        ("system:node", rule(READ, "certificates.k8s.io", "clustertrustbundles")),
+    ),
     "GenericWorkload": (
         ("system:kube-scheduler", rule(READ, "scheduling.k8s.io", "podgroups")),
         ("system:kube-scheduler", rule(UPDATE, "scheduling.k8s.io", "podgroups/status")),
     ),
 }
 """Rules that roles have in addition while a feature gate is on, by gate."""
+
+
+def gated_rules(role: str, gates: Mapping[str, bool]) -> Iterator[PolicyRule]:
+    """Yield the rules that a role has because of feature gates."""
+    for gate, rules in GATED_RULES.items():
+        if is_enabled(gate, gates):
+            yield from (added for name, added in rules if name == role)
+
+
+GATED_ROLES: dict[str, tuple[str, PolicyRule, str]] = {
+    "ClusterTrustBundle": (
+        "system:cluster-trust-bundle-discovery",
+        rule(READ, "certificates.k8s.io", "clustertrustbundles"),
+        "system:serviceaccounts",
+    ),
+}
+"""Roles that exist while a feature gate is on, by gate: name, rule, and the group that has the role."""
 _CONTROLLER_MANAGER = (
     RECORD_EVENTS,
     rule(("create",), "coordination.k8s.io", "leases"),

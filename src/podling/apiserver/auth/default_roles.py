@@ -20,7 +20,7 @@ from podling.api.rbac_v1 import (
     RoleRef,
     Subject,
 )
-from podling.apiserver.auth.component_roles import COMPONENT_ROLES, GATED_RULES
+from podling.apiserver.auth.component_roles import COMPONENT_ROLES, GATED_ROLES, gated_rules
 from podling.apiserver.auth.role_rules import READ, WRITE, paths, rule
 from podling.machinery.feature_gates import NO_GATES, is_enabled
 
@@ -176,10 +176,10 @@ _BINDINGS = (
 
 def bootstrap_roles(gates: Mapping[str, bool] = NO_GATES) -> Iterator[ClusterRole]:
     """Yield every cluster role to begin with."""
-    gated = [each for gate, rules in GATED_RULES.items() if is_enabled(gate, gates) for each in rules]
     for name, rules in _PLAIN_ROLES.items():
-        more = tuple(added for role, added in gated if role == name)
-        yield ClusterRole(metadata=metadata(name), rules=(*rules, *more))
+        yield ClusterRole(metadata=metadata(name), rules=(*rules, *gated_rules(name, gates)))
+    for name, own, _ in _gated_roles(gates):
+        yield ClusterRole(metadata=metadata(name), rules=(own,))
     for name, rules in _AGGREGATED.items():
         label = {f"rbac.authorization.k8s.io/aggregate-to-{name}": "true"}
         yield ClusterRole(metadata=metadata(f"system:aggregate-to-{name}", label), rules=rules)
@@ -195,9 +195,14 @@ def bootstrap_roles(gates: Mapping[str, bool] = NO_GATES) -> Iterator[ClusterRol
     yield ClusterRole(metadata=metadata("system:aggregated-metrics-reader", labels), rules=_METRICS)
 
 
-def bootstrap_bindings() -> Iterator[ClusterRoleBinding]:
+def _gated_roles(gates: Mapping[str, bool]) -> list[tuple[str, PolicyRule, str]]:
+    return [role for gate, role in GATED_ROLES.items() if is_enabled(gate, gates)]
+
+
+def bootstrap_bindings(gates: Mapping[str, bool] = NO_GATES) -> Iterator[ClusterRoleBinding]:
     """Yield every cluster role binding to begin with."""
-    for name, role, subjects in _BINDINGS:
+    gated = ((name, name, (("Group", group),)) for name, _, group in _gated_roles(gates))
+    for name, role, subjects in (*_BINDINGS, *gated):
         yield ClusterRoleBinding(
             metadata=metadata(name),
             role_ref=RoleRef(api_group=RBAC, kind="ClusterRole", name=role),

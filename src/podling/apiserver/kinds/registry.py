@@ -67,6 +67,7 @@ _OWN: dict[tuple[str, str], tuple[str, str]] = {
     ("autoscaling", "horizontalpodautoscalers"): ("apps.horizontal_pod_autoscalers", "AutoscalerRules"),
     ("batch", "cronjobs"): ("batch.cronjobs", "CronJobRules"),
     ("batch", "jobs"): ("batch.jobs", "JobRules"),
+    ("certificates.k8s.io", "clustertrustbundles"): ("auth.trust_bundles", "TrustBundleRules"),
     ("certificates.k8s.io", "certificatesigningrequests"): (
         "auth.certificate_requests",
         "CertificateRequestRules",

@@ -132,11 +132,13 @@ def _scheduler_document(plain: Any, file: Path) -> str:
     """Return a scheduler's configuration as JSON, once it has been checked. Raises ``Failure``."""
     from podling.cluster.scheduler_settings import section
     from podling.scheduler.configuration.files import ConfigurationRefused
+    from podling.scheduler.configuration.plugin_args import STORAGE_CAPACITY_SCORING
 
     if not isinstance(plain, dict):
         raise Failure(f"failed to load cluster configuration, path: {file}, error: {SCHEDULER} is no object")
     try:
-        section(plain, f"{file}, {SCHEDULER}")
+        # The command line may have other gates than the file: fields of gates are checked with the options.
+        section(plain, f"{file}, {SCHEDULER}", {STORAGE_CAPACITY_SCORING: True})
     except ConfigurationRefused as error:
         raise Failure(str(error)) from error
     return json.dumps(plain)

@@ -10,6 +10,7 @@ import click
 
 from podling.cli.common_options import Failure
 from podling.cluster.cluster_settings import ClusterSettings
+from podling.node.node_options import NodeOptions
 
 
 def scheduler_options(command: Any) -> Any:
@@ -23,8 +24,13 @@ def scheduler_options(command: Any) -> Any:
     )(hidden)
 
 
-def chosen_scheduler_options(chosen: Mapping[str, Any], last: ClusterSettings) -> dict[str, Any]:
-    """Return the settings of this run's scheduler: those given, else the last run's. Raises ``Failure``."""
+def chosen_scheduler_options(
+    chosen: Mapping[str, Any], last: ClusterSettings, node_options: NodeOptions
+) -> dict[str, Any]:
+    """Return the settings of this run's scheduler: those given, else the last run's. Raises ``Failure``.
+
+    ``node_options`` are this run's; the feature gates are among them.
+    """
     file, document = chosen["scheduler_config"], chosen["scheduler_document"]
     if file:
         file, document = os.path.abspath(os.path.expanduser(file)), ""
@@ -33,7 +39,10 @@ def chosen_scheduler_options(chosen: Mapping[str, Any], last: ClusterSettings) -
     file = last.scheduler_config if file is None else str(file)
     document = last.scheduler_document if document is None else str(document)
     if file or document:
-        _check(ClusterSettings(scheduler_config=file, scheduler_document=document))
+        settings = ClusterSettings(
+            node_options=node_options, scheduler_config=file, scheduler_document=document
+        )
+        _check(settings)
     return {"scheduler_config": file, "scheduler_document": document}
 
 

@@ -12,8 +12,10 @@ from podling.kubelet.volumes.payloads import (
     downward_files,
 )
 from podling.kubelet.volumes.tokens import DEFAULT_SECONDS, Tokens
+from podling.kubelet.volumes.trust_bundles import GATE, trust_anchors
+from podling.machinery.feature_gates import is_enabled
 
-TOKEN_MODE_PRIVATE = 0o600
+MODE_PRIVATE = 0o600
 
 
 def single_user(pod: Pod) -> int | None:
@@ -50,6 +52,7 @@ class ProjectedVolume(FileVolume):
     async def _files(
         self, pod: Pod, projection: VolumeProjection, mode: int | None, facts: VolumeFacts
     ) -> Payload:
+        deps = self._tools.deps
         if projection.config_map is not None:
             return await self.config_map_files(pod, projection.config_map, mode)
         if projection.secret is not None:
@@ -58,16 +61,22 @@ class ProjectedVolume(FileVolume):
             return downward_files(pod, projection.downward_api.items, mode, facts)
         if projection.service_account_token is not None:
             return await self._token(pod, projection.service_account_token, mode)
+        if projection.cluster_trust_bundle is not None and is_enabled(GATE, deps.config.feature_gates):
+            anchors = await trust_anchors(deps.client, projection.cluster_trust_bundle)
+            return {projection.cluster_trust_bundle.path: self._owned(pod, anchors, mode)}
         raise MissingReference("this kind of projection is not supported by the kubelet")
 
     async def _token(self, pod: Pod, source: ServiceAccountTokenProjection, mode: int | None) -> Payload:
         seconds = source.expiration_seconds or DEFAULT_SECONDS
         token = await self._tokens.token(pod, source.audience or "", seconds)
-        file = FileProjection(token.encode(), DEFAULT_MODE if mode is None else mode)
+        return {source.path: self._owned(pod, token.encode(), mode)}
+
+    def _owned(self, pod: Pod, data: bytes, mode: int | None) -> FileProjection:
+        """Return a file that only the pod's group or its single user may read, where it has either."""
         context = pod.spec.security_context
         user = single_user(pod)
         if context is not None and context.fs_group is not None:
-            return {source.path: FileProjection(file.data, TOKEN_MODE_PRIVATE)}
+            return FileProjection(data, MODE_PRIVATE)
         if user is not None and self._tools.write:
-            return {source.path: FileProjection(file.data, TOKEN_MODE_PRIVATE, user)}
-        return {source.path: file}
+            return FileProjection(data, MODE_PRIVATE, user)
+        return FileProjection(data, DEFAULT_MODE if mode is None else mode)

@@ -10,7 +10,14 @@ from collections.abc import Mapping
 from msgspec.structs import fields, replace
 
 from podling.machinery.feature_gates import is_enabled
-from podling.scheduler.configuration.plugin_args import Args, args_with_defaults, default_args
+from podling.scheduler.configuration.plugin_args import (
+    EMPTIEST_STORAGE,
+    STORAGE_CAPACITY_SCORING,
+    Args,
+    VolumeBindingArgs,
+    args_with_defaults,
+    default_args,
+)
 from podling.scheduler.configuration.types import (
     DEFAULT_SCHEDULER,
     KubeSchedulerConfiguration,
@@ -70,16 +77,29 @@ def with_defaults(found: KubeSchedulerConfiguration) -> KubeSchedulerConfigurati
     )
 
 
-def with_gated_plugins(
-    found: KubeSchedulerConfiguration, gates: Mapping[str, bool]
-) -> KubeSchedulerConfiguration:
-    """Return the configuration with the plugins of feature gates that are on (``applyFeatureGates``).
+def with_gates(found: KubeSchedulerConfiguration, gates: Mapping[str, bool]) -> KubeSchedulerConfiguration:
+    """Return the configuration with the plugins and defaults of feature gates that are on.
 
-    A profile that enables or disables one by itself, or disables all, stays as it is.
+    A profile that enables or disables such a plugin by itself, or disables all, keeps its plugins
+    (``applyFeatureGates``).
     """
-    if not is_enabled(GANG_SCHEDULING, gates):
-        return found
-    return replace(found, profiles=tuple(_with_plugin(each, GANG_SCHEDULING) for each in found.profiles))
+    profiles = found.profiles
+    if is_enabled(GANG_SCHEDULING, gates):
+        profiles = tuple(_with_plugin(each, GANG_SCHEDULING) for each in profiles)
+    if is_enabled(STORAGE_CAPACITY_SCORING, gates):
+        profiles = tuple(_with_shape(each) for each in profiles)
+    return replace(found, profiles=profiles)
+
+
+def _with_shape(found: KubeSchedulerProfile) -> KubeSchedulerProfile:
+    """Return the profile in which nodes with the most free storage score highest, unless it has a shape."""
+    config = tuple(
+        replace(each, args=replace(each.args, shape=EMPTIEST_STORAGE))
+        if isinstance(each.args, VolumeBindingArgs) and not each.args.shape
+        else each
+        for each in found.plugin_config
+    )
+    return replace(found, plugin_config=config)
 
 
 def _with_plugin(found: KubeSchedulerProfile, name: str) -> KubeSchedulerProfile:

@@ -6,6 +6,7 @@ decoded by the plugins. Upstream: ``cmd/kube-scheduler/app/options/configfile.go
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from podling.machinery.encoding.bodies import YAML, Body, read_body
 from podling.machinery.encoding.intake import read
 from podling.machinery.encoding.mismatch import Mismatch
 from podling.machinery.errors import ApiError
+from podling.machinery.feature_gates import NO_GATES
 from podling.machinery.fields import aggregate
 from podling.scheduler.configuration.defaults import with_defaults
 from podling.scheduler.configuration.plugin_args import ARGS
@@ -35,9 +37,9 @@ class ConfigurationRefused(ValueError):
     """A configuration of the scheduler cannot be used; the text names the file and every reason."""
 
 
-def load(file: Path) -> KubeSchedulerConfiguration:
+def load(file: Path, gates: Mapping[str, bool] = NO_GATES) -> KubeSchedulerConfiguration:
     """Return the configuration of a file, defaults filled in. Raises ``ConfigurationRefused``."""
-    return configuration_of(document(file), str(file))
+    return configuration_of(document(file), str(file), gates)
 
 
 def document(file: Path) -> Any:
@@ -51,11 +53,13 @@ def document(file: Path) -> Any:
     return body.value
 
 
-def configuration_of(plain: Any, source: str) -> KubeSchedulerConfiguration:
+def configuration_of(
+    plain: Any, source: str, gates: Mapping[str, bool] = NO_GATES
+) -> KubeSchedulerConfiguration:
     """Return the configuration that plain data describe. Raises ``ConfigurationRefused``."""
     try:
         found = with_defaults(_decoded(plain))
-        wrong = [*problems(found), *unsupported(found)]
+        wrong = [*problems(found, gates), *unsupported(found)]
     except (ApiError, Mismatch, ValueError) as error:
         raise _refused(source, str(error)) from error
     if wrong:

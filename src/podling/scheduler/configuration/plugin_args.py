@@ -19,6 +19,8 @@ from podling.scheduler.configuration.types import API_VERSION
 LEAST_ALLOCATED, MOST_ALLOCATED = "LeastAllocated", "MostAllocated"
 REQUESTED_TO_CAPACITY_RATIO = "RequestedToCapacityRatio"
 SYSTEM_DEFAULTING, LIST_DEFAULTING = "System", "List"
+STORAGE_CAPACITY_SCORING = "StorageCapacityScoring"
+"""The feature gate of ``VolumeBindingArgs.shape``."""
 
 Int32 = Annotated[int, INT32]
 
@@ -102,6 +104,12 @@ ARGS: Mapping[str, type[Args]] = {
     "VolumeBinding": VolumeBindingArgs,
 }
 """The plugins of Kubernetes that take arguments."""
+
+EMPTIEST_STORAGE = (
+    UtilizationShapePoint(utilization=0, score=10),
+    UtilizationShapePoint(utilization=100, score=0),
+)
+"""The default of ``VolumeBindingArgs.shape`` where its feature gate is on."""
 
 CPU_AND_MEMORY = (ResourceSpec(name="cpu", weight=1), ResourceSpec(name="memory", weight=1))
 

@@ -5,7 +5,7 @@ Upstream: ``pkg/scheduler/apis/config/validation/validation_pluginargs.go``.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from podling.api.core_v1 import (
     NodeAffinity,
@@ -14,12 +14,14 @@ from podling.api.core_v1 import (
     TopologySpreadConstraint,
 )
 from podling.machinery import fields, names
+from podling.machinery.feature_gates import NO_GATES, is_enabled
 from podling.machinery.fields import FieldError, Path
 from podling.scheduler.configuration.plugin_args import (
     LEAST_ALLOCATED,
     LIST_DEFAULTING,
     MOST_ALLOCATED,
     REQUESTED_TO_CAPACITY_RATIO,
+    STORAGE_CAPACITY_SCORING,
     SYSTEM_DEFAULTING,
     Args,
     DefaultPreemptionArgs,
@@ -42,7 +44,7 @@ _REQUIRED, _PREFERRED = (
 )
 
 
-def args_errors(path: Path, args: Args) -> Errors:
+def args_errors(path: Path, args: Args, gates: Mapping[str, bool] = NO_GATES) -> Errors:
     """Return what is wrong with the arguments of a plugin, defaults filled in."""
     match args:
         case DefaultPreemptionArgs():
@@ -60,7 +62,7 @@ def args_errors(path: Path, args: Args) -> Errors:
         case PodTopologySpreadArgs():
             return _spread(path, args)
         case VolumeBindingArgs():
-            return _volume_binding(path, args)
+            return _volume_binding(path, args, is_enabled(STORAGE_CAPACITY_SCORING, gates))
         case _:
             return iter(())
 
@@ -92,12 +94,14 @@ def _dynamic_resources(path: Path, args: DynamicResourcesArgs) -> Errors:
         yield fields.forbidden(path.child("bindingTimeout"), text)
 
 
-def _volume_binding(path: Path, args: VolumeBindingArgs) -> Errors:
+def _volume_binding(path: Path, args: VolumeBindingArgs, has_scores: bool) -> Errors:
     seconds = args.bind_timeout_seconds or 0
     if seconds < 0:
         text = "invalid BindTimeoutSeconds, should not be a negative value"
         yield fields.invalid(path.child("bindTimeoutSeconds"), seconds, text)
-    if args.shape is not None:
+    if has_scores and args.shape:
+        yield from _shape(path.child("shape"), args.shape)
+    elif not has_scores and args.shape is not None:
         text = "unexpected field `shape`, remove it or turn on the feature gate StorageCapacityScoring"
         yield fields.invalid(path.child("shape"), args.shape, text)
 

@@ -5,12 +5,13 @@ Upstream: ``pkg/scheduler/apis/config/validation/validation.go``, ``k8s.io/compo
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from msgspec import structs
 
 from podling.machinery import fields, names
 from podling.machinery.durations import seconds_of
+from podling.machinery.feature_gates import NO_GATES
 from podling.machinery.fields import FieldError, Path
 from podling.machinery.resource_names import is_extended
 from podling.scheduler.configuration.plugin_args import Args
@@ -29,12 +30,12 @@ REMOVED = ("AzureDiskLimits", "CinderLimits", "EBSLimits", "GCEPDLimits")
 _LEASE_DURATION, _RENEW_DEADLINE, _RETRY_PERIOD = "15s", "10s", "2s"
 
 
-def problems(found: KubeSchedulerConfiguration) -> list[str]:
+def problems(found: KubeSchedulerConfiguration, gates: Mapping[str, bool] = NO_GATES) -> list[str]:
     """Return why a configuration with its defaults is invalid; empty for a valid one."""
-    return [str(error) for error in _errors(found)]
+    return [str(error) for error in _errors(found, gates)]
 
 
-def _errors(found: KubeSchedulerConfiguration) -> Iterator[FieldError]:
+def _errors(found: KubeSchedulerConfiguration, gates: Mapping[str, bool]) -> Iterator[FieldError]:
     if found.client_connection.burst < 0:
         path = Path("clientConnection").child("burst")
         yield fields.invalid(path, found.client_connection.burst, "must be non-negative")
@@ -42,7 +43,7 @@ def _errors(found: KubeSchedulerConfiguration) -> Iterator[FieldError]:
     if (found.parallelism or 0) <= 0:
         text = "should be an integer value greater than zero"
         yield fields.invalid(Path("parallelism"), found.parallelism, text)
-    yield from _profiles(found.profiles)
+    yield from _profiles(found.profiles, gates)
     yield from _percentage(Path("percentageOfNodesToScore"), found.percentage_of_nodes_to_score)
     initial, longest = found.pod_initial_backoff_seconds or 0, found.pod_max_backoff_seconds or 0
     if initial <= 0:
@@ -77,7 +78,7 @@ def _percentage(path: Path, value: int | None) -> Iterator[FieldError]:
         yield fields.invalid(path, value, "not in valid range [0-100]")
 
 
-def _profiles(profiles: tuple[KubeSchedulerProfile, ...]) -> Iterator[FieldError]:
+def _profiles(profiles: tuple[KubeSchedulerProfile, ...], gates: Mapping[str, bool]) -> Iterator[FieldError]:
     path = Path("profiles")
     seen: dict[str, int] = {}
     for number, profile in enumerate(profiles):
@@ -86,7 +87,7 @@ def _profiles(profiles: tuple[KubeSchedulerProfile, ...]) -> Iterator[FieldError
             yield fields.required(here.child("schedulerName"))
         yield from _percentage(here.child("percentageOfNodesToScore"), profile.percentage_of_nodes_to_score)
         yield from _plugins(here, profile)
-        yield from _plugin_config(here, profile)
+        yield from _plugin_config(here, profile, gates)
         if name in seen:
             shown = fields.Shown(path.index(seen[name]).child("schedulerName"))
             yield fields.duplicate(here.child("schedulerName"), shown)
@@ -111,7 +112,9 @@ def _removed(path: Path, name: str) -> FieldError:
     return fields.invalid(path, name, text)
 
 
-def _plugin_config(path: Path, profile: KubeSchedulerProfile) -> Iterator[FieldError]:
+def _plugin_config(
+    path: Path, profile: KubeSchedulerProfile, gates: Mapping[str, bool]
+) -> Iterator[FieldError]:
     seen: set[str] = set()
     for number, config in enumerate(profile.plugin_config):
         here = path.child("pluginConfig").index(number)
@@ -121,7 +124,7 @@ def _plugin_config(path: Path, profile: KubeSchedulerProfile) -> Iterator[FieldE
         if config.name in REMOVED:
             yield _removed(here, config.name)
         elif isinstance(config.args, Args):
-            yield from args_errors(here.child("args"), config.args)
+            yield from args_errors(here.child("args"), config.args, gates)
 
 
 def _queue_sorts(path: Path, profiles: tuple[KubeSchedulerProfile, ...]) -> Iterator[FieldError]:

@@ -21,6 +21,7 @@ from podling.machinery.requirements import Operator, Requirement
 from podling.machinery.selectors import LabelSelector
 from podling.machinery.storage_classes import class_of
 from podling.scheduler.cache import Cache
+from podling.scheduler.columns import Amounts
 from podling.scheduler.configuration.plugin_args import VolumeBindingArgs, default_args
 from podling.scheduler.framework import (
     Aspect,
@@ -30,14 +31,17 @@ from podling.scheduler.framework import (
     Plugin,
     PodEvent,
     Rejected,
+    Scores,
     one_row,
 )
 from podling.scheduler.labelcolumns import Mask, Rows
 from podling.scheduler.plugins.node_affinity import selector_match
+from podling.scheduler.plugins.resource_shares import broken_linear
+from podling.scheduler.plugins.volume_scores import StorageUse
 from podling.scheduler.podfacts import PodFacts
 from podling.scheduler.terms import selector_of
 from podling.scheduler.volume_facts import claims_of, uses_claim
-from podling.scheduler.volume_plans import VolumePlan, fits, is_bound, key_of_claim, storage
+from podling.scheduler.volume_plans import VolumePlan, fits, is_bound, key_of_claim, size_of, storage
 
 CONFLICT = "node(s) didn't match PersistentVolume's node affinity"
 NO_VOLUME = "node(s) didn't find available persistent volumes to bind"
@@ -53,8 +57,8 @@ class _Choice(Struct):
 
     volumes: list[tuple[PersistentVolumeClaim, list[PersistentVolume], Mask]]
     """For each claim the volumes in question and, by volume and row, the chosen one."""
-    provisioned: list[tuple[PersistentVolumeClaim, Mask]]
-    """The claims for which rows get a new volume."""
+    provisioned: list[tuple[PersistentVolumeClaim, Mask, Amounts | None]]
+    """The claims for which rows get a new volume, and the capacity for it, if the driver reports any."""
     refused: dict[str, Mask]
     """The rejected rows by reason."""
 
@@ -69,7 +73,7 @@ class VolumeRules(Plugin):
 
     name = "VolumeBinding"
     arguments = VolumeBindingArgs
-    also_at = frozenset({"pre_score", "score"})  # scores by capacity are off in Kubernetes, too
+    also_at = frozenset({"pre_score"})
     wakes_on = Aspect.ADDED | Aspect.LABELS
     wakes_on_own = OwnChange.NONE
     wakes_on_pods = PodEvent(0)
@@ -86,6 +90,8 @@ class VolumeRules(Plugin):
 
     def __init__(self, args: VolumeBindingArgs | None = None) -> None:
         super().__init__(args or default_args(self.name))
+        self._score_table = broken_linear(self.args.shape) if self.args.shape else None
+        """The scores by the use of storage; None without the feature gate ``StorageCapacityScoring``."""
 
     def candidates(self, pod: PodFacts, cache: Cache) -> Rows | None:
         unbound = False
@@ -103,6 +109,11 @@ class VolumeRules(Plugin):
         refused = _choose(pod, cache, rows).refused
         return [Rejected(reason, where, unresolvable=True) for reason, where in refused.items()]
 
+    def score(self, pod: PodFacts, cache: Cache, rows: Rows) -> Scores | None:
+        if self._score_table is None or not pod.claims:
+            return None
+        return _use_of_storage(_choose(pod, cache, rows), len(rows)).scores(self._score_table)
+
     def reserve(self, pod: PodFacts, node: str, cache: Cache) -> None:
         row = cache.row_of(node)
         if not pod.claims or row is None:
@@ -113,7 +124,7 @@ class VolumeRules(Plugin):
             for claim, volumes, chosen in choice.volumes
             if chosen.any()
         )
-        provisioned = tuple(claim for claim, where in choice.provisioned if where.any())
+        provisioned = tuple(claim for claim, where, _ in choice.provisioned if where.any())
         if static or provisioned:
             cache.volume_plans.put(pod.uid, VolumePlan(node, static, provisioned))
 
@@ -139,6 +150,21 @@ class VolumeRules(Plugin):
                 return old is None
             case _:
                 return True
+
+
+def _use_of_storage(choice: _Choice, rows: int) -> StorageUse:
+    """Return the use of existing volumes, and where there is none that of the drivers' capacities."""
+    use = StorageUse(rows)
+    to_be_made: Mask = np.ones(rows, np.bool_)
+    for claim, volumes, chosen in choice.volumes:
+        to_be_made &= ~chosen.any(axis=0)
+        for volume, where in zip(volumes, chosen, strict=True):
+            if where.any():
+                use.add(class_of(volume), storage(claim), size_of(volume)[0], where, shared=False)
+    for claim, where, capacity in choice.provisioned:
+        if capacity is not None:
+            use.add(class_of(claim), storage(claim), capacity, where & to_be_made, shared=True)
+    return use
 
 
 def _check(pod: PodFacts, name: str, claim: PersistentVolumeClaim | None, *, ephemeral: bool) -> None:
@@ -294,9 +320,9 @@ def _provision(
         return missing
     inside = _in_topologies(found, cache, rows)
     choice.refuse(NO_VOLUME, missing & ~inside)
-    enough = _has_capacity(claim, found, cache, rows)
+    enough, capacity = _capacity(claim, found, cache, rows)
     choice.refuse(NO_SPACE, missing & inside & ~enough)
-    choice.provisioned.append((claim, missing & inside & enough))
+    choice.provisioned.append((claim, missing & inside & enough, capacity))
     return missing & ~(inside & enough)
 
 
@@ -314,18 +340,26 @@ def _in_topologies(found: StorageClass, cache: Cache, rows: Rows) -> Mask:
     return inside
 
 
-def _has_capacity(claim: PersistentVolumeClaim, found: StorageClass, cache: Cache, rows: Rows) -> Mask:
-    """Return the rows where the driver says that it can make such a volume, if it says so at all."""
+def _capacity(
+    claim: PersistentVolumeClaim, found: StorageClass, cache: Cache, rows: Rows
+) -> tuple[Mask, Amounts | None]:
+    """Return the rows where the driver says that it can make such a volume, and of which capacity.
+
+    The latter is None if the driver says nothing; then it can make volumes everywhere.
+    """
     driver = cache.csi_drivers.get(found.provisioner)
     if driver is None or not driver.spec.storage_capacity or "storage" not in claim.spec.resources.requests:
-        return np.ones(len(rows), np.bool_)
+        return np.ones(len(rows), np.bool_), None
     enough: Mask = np.zeros(len(rows), np.bool_)
+    amounts: Amounts = np.zeros(len(rows), np.int64)
     for capacity in cache.capacities.values():
         if capacity.storage_class_name == found.metadata.name and _limit(capacity) >= storage(claim):
             topology = capacity.node_topology
             if topology is not None:
-                enough |= cache.labels.selected(selector_of(topology), rows)
-    return enough
+                there = cache.labels.selected(selector_of(topology), rows) & ~enough
+                amounts[there] = parse(capacity.capacity or "0").value
+                enough |= there
+    return enough, amounts
 
 
 def _limit(capacity: CSIStorageCapacity) -> int:

@@ -7,12 +7,15 @@ from typing import Any
 import pytest
 
 from podling.api.certificates_v1 import CertificateSigningRequest
+from podling.api.certificates_v1beta1 import ClusterTrustBundle
 from podling.api.rbac_v1 import ClusterRole, ClusterRoleBinding
 from podling.client.requests import User
 from podling.machinery.encoding import codec
 from podling.machinery.errors import ApiError
 from podling.testing import ControlPlane
+from podling.testing.control_plane import memory_cluster
 from tests.support.certificate_requests import CLIENT, manifest, request_pem
+from tests.support.trust_bundles import bundle
 
 CSR = CertificateSigningRequest
 JANE = User("jane", ("system:authenticated",))
@@ -84,6 +87,41 @@ async def test_labels_need_no_right_to_sign(cluster: ControlPlane) -> None:
     await cluster.client.create(request())
     body = {"metadata": {"labels": {"a": "b"}}}
     await cluster.client_for(JANE).patch(CSR, "x", body, subresource="status")
+
+
+BUNDLE_RIGHTS = ("create update patch", "clustertrustbundles", "")
+
+
+@pytest.mark.parametrize(
+    ("signer", "right", "allowed"),
+    [
+        ("", "abc.com/xyz", True),
+        ("abc.com/xyz", "abc.com/xyz", True),
+        ("abc.com/xyz", "abc.com/*", True),
+        ("abc.com/xyz", "notabc.com/xyz", False),
+    ],
+    ids=["no signer", "right for the signer", "right for the domain", "right for another signer"],
+)
+async def test_bundle_of_a_signer_needs_the_right_to_attest(signer: str, right: str, allowed: bool) -> None:
+    """The cases of ``ctbattest``: creation, and an update that changes more than owners and finalizers."""
+    name = "abc.com:xyz:a" if signer else "a"
+    async with memory_cluster(feature_gates={"ClusterTrustBundle": True}) as cluster:
+        await allow(cluster, BUNDLE_RIGHTS, ("attest", "signers", right))
+        jane, why = cluster.client_for(JANE), f'user not permitted to attest for signerName "{signer}"'
+        labelled = {"metadata": {"labels": {"a": "b"}}}
+        if allowed:
+            await jane.create(bundle(name, signer))
+            await jane.patch(ClusterTrustBundle, name, labelled)
+            return
+        with pytest.raises(ApiError) as refused:
+            await jane.create(bundle(name, signer))
+        assert str(refused.value).endswith(why)
+        await cluster.client.create(bundle(name, signer))
+        with pytest.raises(ApiError) as refused:
+            await jane.patch(ClusterTrustBundle, name, labelled)
+        assert str(refused.value).endswith(why)
+        for unchanged in ({}, {"metadata": {"finalizers": ["a.b/c"]}}):
+            await jane.patch(ClusterTrustBundle, name, unchanged)
 
 
 async def test_client_certificate_for_system_masters_is_refused(cluster: ControlPlane) -> None:

@@ -69,6 +69,25 @@ async def test_older_version_shows_the_grace_in_annotations(kruise: Kruise) -> N
     assert set(older.content["status"]) == {"phase", "completionTime", "containerRecreateStates"}
 
 
+@pytest.mark.parametrize("value", [None, "", "2026-01-01T00:00:00Z"])
+async def test_grace_of_the_older_version_is_immutable(kruise: Kruise, value: str | None) -> None:
+    await started(kruise, pod(readinessGates=GATE))
+    await kruise.client.create(recreate(strategy={"unreadyGracePeriodSeconds": 1}))
+    await kruise.wait()
+    kind = kruise.plane.server.catalogue.by_path("apps.kruise.io", "v1alpha1", "containerrecreaterequests")
+    assert kind is not None
+    patch = {"metadata": {"annotations": {UNREADY_ACQUIRED: value, "own": "1"}}}
+    text = f"not allowed to update immutable annotation {UNREADY_ACQUIRED}"
+    with pytest.raises(ApiError, match=text) as refused:
+        await kruise.plane.client.patch(kind.type, "again", patch, "default")
+    assert refused.value.code == 403
+    assert (await request_of(kruise)).metadata.annotations == {}
+    await kruise.plane.client.patch(
+        kind.type, "again", {"metadata": {"annotations": {"own": "1"}}}, "default"
+    )
+    assert (await request_of(kruise)).metadata.annotations == {"own": "1"}
+
+
 async def test_deleted_request_lets_its_pod_go(kruise: Kruise) -> None:
     await started(kruise, pod(readinessGates=GATE))
     await kruise.client.create(recreate(strategy={"unreadyGracePeriodSeconds": 100}))

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
 
+from podling.machinery.feature_gates import NO_GATES
 from podling.scheduler.configuration.files import ConfigurationRefused, configuration_of
 from podling.scheduler.configuration.types import API_VERSION, KIND, KubeSchedulerConfiguration
 
+SCORING = {"StorageCapacityScoring": True}
 
-def with_args(plugin: str, **args: Any) -> KubeSchedulerConfiguration:
+
+def with_args(plugin: str, gates: Mapping[str, bool] = NO_GATES, **args: Any) -> KubeSchedulerConfiguration:
     profiles = [{"pluginConfig": [{"name": plugin, "args": args}]}]
-    return configuration_of({"apiVersion": API_VERSION, "kind": KIND, "profiles": profiles}, "file")
+    return configuration_of({"apiVersion": API_VERSION, "kind": KIND, "profiles": profiles}, "file", gates)
 
 
-def refusal(plugin: str, **args: Any) -> str:
+def refusal(plugin: str, gates: Mapping[str, bool] = NO_GATES, **args: Any) -> str:
     with pytest.raises(ConfigurationRefused) as refused:
-        with_args(plugin, **args)
+        with_args(plugin, gates, **args)
     return str(refused.value).partition("error: ")[2]
 
 
@@ -268,3 +272,28 @@ def test_added_affinity_is_validated() -> None:
     preferred = "preferredDuringSchedulingIgnoredDuringExecution[0].matchFields[0].values"
     assert f'{where}.{required}: Invalid value: "invalid/label/key"' in text
     assert f'{where}.{preferred}: Invalid value: ["node-1","node-2"]: must have one element' in text
+
+
+def points(*shape: tuple[int, int]) -> dict[str, Any]:
+    return {"shape": [{"utilization": utilization, "score": score} for utilization, score in shape]}
+
+
+@pytest.mark.parametrize("args", [{}, points(), points((0, 0), (100, 10)), points((10, 5), (20, 1))])
+def test_shape_is_accepted_with_its_feature_gate(args: dict[str, Any]) -> None:
+    """The cases of ``TestValidateVolumeBindingArgs`` with the gate."""
+    assert with_args("VolumeBinding", SCORING, **args).profiles
+
+
+@pytest.mark.parametrize(
+    ("args", "text"),
+    [
+        (
+            points((100, 1), (0, 1)),
+            "shape[1].utilization: Invalid value: 0: values must be sorted in increasing order",
+        ),
+        (points((101, 1)), "shape[0].utilization: Invalid value: 101: not in valid range [0, 100]"),
+        (points((0, 11)), "shape[0].score: Invalid value: 11: not in valid range [0, 10]"),
+    ],
+)
+def test_shape_is_validated_with_its_feature_gate(args: dict[str, Any], text: str) -> None:
+    assert refusal("VolumeBinding", SCORING, **args) == f"profiles[0].pluginConfig[0].args.{text}"

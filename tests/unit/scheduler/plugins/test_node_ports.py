@@ -8,6 +8,7 @@ from podling.api.core_v1 import (
     ContainerPort,
 )
 from podling.scheduler.plugins.node_ports import NodePorts
+from podling.scheduler.podfacts import facts_of
 from tests.unit.scheduler.scheduling import (
     accepted,
     cache_of,
@@ -78,6 +79,45 @@ class TestHostPorts:
         cache = cache_of(node("n"), pods={"n": [pod(containers=[container(ports=ports(used))])]})
         one = facts(containers=[container(ports=ports(wanted))])
         assert accepted(NodePorts(), one, cache) == (["n"] if free else [])
+
+    @pytest.mark.parametrize(
+        ("used", "wanted", "free"),
+        [
+            ("TCP/127.0.0.1/80", "//81", True),
+            ("TCP/127.0.0.1/80", "//80", False),
+            ("TCP/127.0.0.1/80", "//0", True),
+            ("TCP/127.0.0.1/80", "TCP/0.0.0.0/80", False),
+            ("UDP/127.0.0.1/80", "TCP/0.0.0.0/80", True),
+            ("TCP/127.0.0.1/79 TCP/127.0.0.1/81 TCP/127.0.0.1/82", "TCP/0.0.0.0/80", True),
+            ("TCP/0.0.0.0/80", "TCP/127.0.0.1/80", False),
+            ("TCP/0.0.0.0/79 UDP/0.0.0.0/80 TCP/0.0.0.0/81 TCP/0.0.0.0/82", "TCP/127.0.0.1/80", True),
+            ("TCP/127.0.0.1/79 UDP/127.0.0.1/80 TCP/127.0.0.1/81 TCP/127.0.0.1/82", "TCP/127.0.0.1/80", True),
+        ],
+    )
+    def test_absent_address_and_protocol_are_any_address_and_tcp(
+        self, used: str, wanted: str, free: bool
+    ) -> None:
+        """The cases of upstream's ``TestHostPortInfo_Check``."""
+        cache = cache_of(node("n"), pods={"n": [pod(containers=[container(ports=ports(used))])]})
+        one = facts(containers=[container(ports=ports(wanted))])
+        assert accepted(NodePorts(), one, cache) == (["n"] if free else [])
+
+    @pytest.mark.parametrize("protocol", ["TCP", ""])
+    @pytest.mark.parametrize("address", ["0.0.0.0", ""])
+    def test_removed_ports_leave_nothing(self, protocol: str, address: str) -> None:
+        """The cases of upstream's ``TestHostPortInfo_AddRemove`` with valid ports."""
+        text = " ".join(
+            f"{kind}/{where}/{number}"
+            for where in ("127.0.0.1", address)
+            for kind, number in ((protocol, 79), ("UDP", 80), (protocol, 81), (protocol, 82))
+        )
+        user = pod(containers=[container(ports=ports(text))])
+        cache = cache_of(node("n"), pods={"n": [user]})
+        one = facts(containers=[container(ports=ports("TCP/0.0.0.0/79"))])
+        assert accepted(NodePorts(), one, cache) == []
+        cache.remove_pod(user.metadata.uid or "")
+        assert accepted(NodePorts(), one, cache) == ["n"]
+        assert not any(cache.port_taken(0, each) for each in facts_of(user).ports)
 
     def test_ports_of_sidecars_count_and_those_of_init_containers_do_not(self) -> None:
         sidecar = container(ports=[port(80)], restart_policy="Always")

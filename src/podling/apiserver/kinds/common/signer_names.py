@@ -10,6 +10,7 @@ from podling.machinery import fields, names
 from podling.machinery.fields import Path
 
 LONGEST_SIGNER = 571
+_COLON = 'ClusterTrustBundle without signer name must not have ":" in its name'
 
 
 def signer_name_errors(path: Path, name: str) -> Errors:
@@ -43,11 +44,21 @@ def _part_errors(path: Path, text: str, *, is_domain: bool) -> Errors:
     return []
 
 
+def bundle_problems(name: str, signer: str) -> list[str]:
+    """Return what is wrong with the name of a trust bundle of this signer; empty is a bundle without one."""
+    prefix = f"{signer.replace('/', ':')}:" if signer else ""
+    if not name.startswith(prefix):
+        return [f"ClusterTrustBundle for signerName {signer} must be named with prefix {prefix}"]
+    if not signer and ":" in name:
+        return [_COLON]
+    return names.dns_subdomain_errors(name.removeprefix(prefix))
+
+
 def bundle_name_errors(path: Path, name: str) -> Errors:
     """Return the errors in a bundle's name: ``domain:path:name`` with a signer, a plain name without."""
     parts = name.split(":")
     if len(parts) not in (1, 3):
-        problems = ['ClusterTrustBundle without signer name must not have ":" in its name']
+        problems = [_COLON]
     else:
         problems = names.dns_subdomain_errors(parts[-1])
     return [fields.invalid(path, name, f"not a valid clustertrustbundlename: {text}") for text in problems]

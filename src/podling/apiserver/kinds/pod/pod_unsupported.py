@@ -27,7 +27,6 @@ _CONTAINER_FIELDS = (
 
 UNSUPPORTED: tuple[str, ...] = (
     *(f"volumes[*].{source}" for source in _VOLUMES),
-    "volumes[*].projected.sources[*].cluster_trust_bundle",
     "volumes[*].projected.sources[*].pod_certificate",
     "resource_claims",
     "security_context.se_linux_change_policy",
