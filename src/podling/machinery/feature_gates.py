@@ -25,6 +25,8 @@ from podling.machinery.feature_gate_names import (
 SWITCHES = frozenset(
     {
         "CPUManagerPolicyAlphaOptions",
+        "ComponentFlagz",
+        "ComponentStatusz",
         "CustomCPUCFSQuotaPeriod",
         "GangScheduling",
         "GenericWorkload",

@@ -14,6 +14,7 @@ from podling.apiserver.auth.role_rules import (
     RECORD_EVENTS,
     UPDATE,
     WRITE,
+    paths,
     rule,
 )
 from podling.machinery.tokens.legacy_tokens import TRACKING
@@ -61,6 +62,8 @@ _SCHEDULER = (
     rule((*READ, *UPDATE), "core", "pods/finalizers"),
 )
 GATED_RULES: dict[str, tuple[tuple[str, PolicyRule], ...]] = {
+    "ComponentFlagz": (("system:monitoring", paths("/flagz")),),
+    "ComponentStatusz": (("system:monitoring", paths("/statusz")),),
     "GenericWorkload": (
         ("system:kube-scheduler", rule(READ, "scheduling.k8s.io", "podgroups")),
         ("system:kube-scheduler", rule(UPDATE, "scheduling.k8s.io", "podgroups/status")),

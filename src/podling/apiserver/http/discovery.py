@@ -24,7 +24,8 @@ from podling.api.meta_v1 import (
     ServerAddressByClientCIDR,
 )
 from podling.apiserver.customresources.versions import groups_of
-from podling.apiserver.http.negotiation import clauses
+from podling.machinery.component_pages import GO_VERSION
+from podling.machinery.encoding.accept_header import clauses
 from podling.machinery.scheme import RESOURCES, Resource, Subresource, group_versions
 
 KUBERNETES = "v1.36.2"
@@ -54,7 +55,7 @@ def version() -> Info:
         git_commit="0" * 40,
         git_tree_state="clean",
         build_date="2026-01-01T00:00:00Z",
-        go_version="go1.26",
+        go_version=GO_VERSION,
         compiler="gc",
         platform="linux/amd64",
     )

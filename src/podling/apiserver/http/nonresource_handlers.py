@@ -11,6 +11,7 @@ from aiohttp import web
 
 from podling.apiserver.auth import issuer
 from podling.apiserver.http import discovery
+from podling.apiserver.http.component_pages import ComponentPages
 from podling.apiserver.http.exchange import HttpRequest
 from podling.apiserver.http.health import Health
 from podling.apiserver.http.metrics_page import Collectors, MetricsPage
@@ -38,6 +39,7 @@ class Documents:
         custom: returns the current resources beside the built-in ones.
         discovered: returns those and the resources of aggregated servers.
         elsewhere: returns the OpenAPI documents of aggregated servers.
+        pages: answers the paths of flags and status.
     """
 
     def __init__(
@@ -48,6 +50,7 @@ class Documents:
         custom: Callable[[], tuple[Resource, ...]],
         discovered: Callable[[], tuple[Resource, ...]],
         elsewhere: Elsewhere,
+        pages: ComponentPages,
     ) -> None:
         self._address = address
         self._health = health
@@ -56,6 +59,7 @@ class Documents:
         self._custom = custom
         self._discovered = discovered
         self._openapi = OpenApi(custom, elsewhere)
+        self._pages = pages
 
     async def serve(self, request: HttpRequest) -> web.StreamResponse:
         """Answer the request. Raises 404 for unknown paths of known groups, 405 for wrong methods."""
@@ -114,6 +118,8 @@ class Documents:
                 return self._health_metrics.serve
             case [""]:
                 return self._paths
+            case [name] if f"/{name}" in self._pages.paths:
+                return self._component_page
             case _ if self._health.serves(parts):
                 return partial(self._health.serve, parts=parts)
         return None
@@ -136,13 +142,19 @@ class Documents:
     async def _version(self, request: HttpRequest) -> web.StreamResponse:
         return await _raw(request, discovery.version())
 
+    async def _component_page(self, request: HttpRequest) -> web.StreamResponse:
+        return await self._pages.serve(request, self._served())
+
     async def _paths(self, request: HttpRequest) -> web.StreamResponse:
+        return await _raw(request, {"paths": self._served()})
+
+    def _served(self) -> list[str]:
         found = ["/api", "/api/v1", "/apis"]
         for each in discovery.groups(self._discovered()).groups:
             found += [f"/apis/{each.name}", *(f"/apis/{version.group_version}" for version in each.versions)]
-        found += [*self._health.paths(), "/metrics", "/metrics/slis"]
+        found += [*self._health.paths(), *self._pages.paths, "/metrics", "/metrics/slis"]
         found += ["/openapi/v2", "/openapi/v3", "/version", *issuer.MEDIA_TYPES]
-        return await _raw(request, {"paths": sorted(found)})
+        return sorted(found)
 
 
 async def _negotiated(request: HttpRequest, document: Any) -> web.StreamResponse:

@@ -19,9 +19,9 @@ from podling import clock, turns
 from podling.apiserver.aggregation import openapi_parts
 from podling.apiserver.http import discovery
 from podling.apiserver.http.exchange import HttpRequest
-from podling.apiserver.http.negotiation import clauses
 from podling.apiserver.http.replies import TEXT, reply
 from podling.apiserver.http.tagged_replies import VARIES, tagged
+from podling.machinery.encoding.accept_header import clauses
 from podling.machinery.encoding.custom import CustomResource
 from podling.machinery.scheme import Resource
 
