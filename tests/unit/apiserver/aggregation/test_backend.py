@@ -98,6 +98,8 @@ class Far:
 
     def __init__(self) -> None:
         self.asked: list[tuple[str, str | None, list[str]]] = []
+        self.lengths: list[tuple[str | None, bytes]] = []
+        """The stated length of each body, and the body."""
         self.kept = {"moons": ["io", "europa"], "rings": ["a", "b"], "orbits": ["low"]}
 
     async def answer(self, request: web.BaseRequest) -> web.StreamResponse:
@@ -112,6 +114,9 @@ class Far:
             async for message in socket:
                 await socket.send_str(f"{message.data}, {request.headers['X-Remote-User']}")
             return socket
+        if request.method == "POST":
+            self.lengths.append((request.headers.get("Content-Length"), await request.read()))
+            return web.json_response({}, status=201)
         if request.path == "/openapi/v2":
             return web.json_response(SWAGGER)
         if request.path.startswith("/openapi/v3"):
@@ -236,6 +241,24 @@ async def test_requests_are_forwarded_as_the_authenticated_user(tmp_path: Path) 
         assert code == 403
         assert refused["message"].startswith('stars.far.example.com is forbidden: User "ann" cannot list')
         assert len(far.asked) == before, "who may not ask is not passed on"
+
+
+@real
+async def test_stated_length_of_a_body_goes_along(tmp_path: Path) -> None:
+    """Not every server reads a body without: Python's ``http.server`` does not."""
+    pki = Pki(tmp_path)
+
+    async def pieces() -> AsyncIterator[bytes]:
+        yield b"{}"
+
+    async with far_server(pki) as (far, port), near_server(pki) as (api, url):
+        await register(api.client(), pki, port)
+        assert await condition(api.client(), "True") == ("True", "Passed")
+        async with aiohttp.ClientSession(headers={"Authorization": "Bearer root"}) as session:
+            for body in (b'{"kind": "Star"}', pieces()):
+                async with session.post(f"{url}/apis/far.example.com/v1/stars", data=body) as answer:
+                    assert answer.status == 201
+        assert far.lengths == [("16", b'{"kind": "Star"}'), (None, b"{}")]
 
 
 @real
