@@ -46,13 +46,16 @@ async def changed(
     is_round: bool = False,
     namespace: str | None = None,
     fields: str = "",
+    labels: str = "",
 ) -> None:
     """Wait until an object of ``kind`` changes after ``resource_version``, or ``within`` seconds are over.
 
     ``is_round``: the wait of ``within`` is for a round (``clock.sleep_until_round``).
-    ``namespace`` and ``fields``, a field selector, select the objects.
+    ``namespace``, ``fields`` and ``labels``, two selectors, select the objects.
     """
-    watch = client.watch(kind, namespace, resource_version=resource_version, field_selector=fields)
+    watch = client.watch(
+        kind, namespace, resource_version=resource_version, field_selector=fields, label_selector=labels
+    )
     try:
         async with clock.timeout(within, is_round=is_round):
             await anext(aiter(watch), None)

@@ -1,7 +1,7 @@
 """The APIServices, the availability of the servers behind them, and the resources that they serve.
 
-Requests are routed by group and version alone. An APIService is checked when it appears or changes and every
-half a minute: whether its service has endpoints, and whether the server behind it lists its resources, which
+Requests are routed by group and version alone. An APIService is checked when it, its Service or the endpoints change and
+every half a minute: whether its service has endpoints, and whether the server behind it lists its resources, which
 is both the health check and the content of discovery. Conditions are Kubernetes'.
 Upstream: ``kube-aggregator/pkg/controllers/status/remote``.
 """
@@ -18,12 +18,14 @@ import msgspec
 from msgspec import Struct, structs
 
 from podling import clock
-from podling.api.apiregistration_v1 import APIService, APIServiceCondition
+from podling.api.apiregistration_v1 import APIService, APIServiceCondition, ServiceReference
+from podling.api.core_v1 import Service
+from podling.api.discovery_v1 import EndpointSlice
 from podling.api.meta_v1 import APIResourceList
 from podling.apiserver.aggregation import openapi_parts
 from podling.apiserver.aggregation.backend import Backend, Unavailable
 from podling.apiserver.aggregation.local_apis import LocalApi
-from podling.apiserver.aggregation.reachability import unreachable
+from podling.apiserver.aggregation.reachability import SERVICE_NAME, unreachable
 from podling.apiserver.background_tasks import changed, keep_at
 from podling.client.local import LocalClient
 from podling.machinery import errors
@@ -182,7 +184,31 @@ class Aggregation:
         if [_identity(each) for each in resources] != [_identity(each) for each in self._resources]:
             self._resources = resources
         within = CHECK_SECONDS if self._externals else None
-        await changed(self._client, APIService, listing.resource_version, within=within)
+        version = listing.resource_version
+        await clock.first_of(
+            changed(self._client, APIService, version, within=within),
+            *(
+                self._moved(ref, version)
+                for ref in dict.fromkeys(each.service.spec.service for each in self._externals.values())
+                if ref is not None and self.backend.needs_endpoint(ref)
+            ),
+        )
+
+    async def _moved(self, ref: ServiceReference, version: str) -> None:
+        """Wait until a Service or its endpoints change after a resource version."""
+        name, namespace = ref.name or "", ref.namespace or ""
+        slices = f"{SERVICE_NAME}={name}"
+        await clock.first_of(
+            changed(
+                self._client,
+                Service,
+                version,
+                within=None,
+                namespace=namespace,
+                fields=f"metadata.name={name}",
+            ),
+            changed(self._client, EndpointSlice, version, within=None, namespace=namespace, labels=slices),
+        )
 
     async def _looked_at(self, service: APIService) -> External | None:
         external, text = await self._checked(service)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import json
 from collections.abc import AsyncIterator
@@ -304,6 +305,24 @@ async def test_its_openapi_document_is_among_ours(tmp_path: Path) -> None:
         assert whole["definitions"]["example.Star"] == SWAGGER["definitions"]["example.Star"]
         code, _ = await get(f"{url}{there}", "ann")
         assert code == 403
+
+
+@real
+async def test_availability_follows_service_and_endpoints(tmp_path: Path) -> None:
+    pki = Pki(tmp_path)
+    async with far_server(pki) as (_, port), near_server(pki) as (api, _url):
+        client = api.client()
+        await register(client, pki, port)
+        assert await condition(client, "True") == ("True", "Passed")
+        async with asyncio.timeout(10):
+            nothing = {"endpoints": None}
+            await client.patch(EndpointSlice, "far", nothing, "default")
+            assert await condition(client, "False") == ("False", "MissingEndpoints")
+            ready = {"addresses": [primary_address()], "conditions": {"ready": True}}
+            await client.patch(EndpointSlice, "far", {"endpoints": [ready]}, "default")
+            assert await condition(client, "True") == ("True", "Passed")
+            await client.delete(Service, "far", "default")
+            assert await condition(client, "False") == ("False", "ServiceNotFound")
 
 
 @real
