@@ -113,6 +113,7 @@ class Aggregation:
         self._local: dict[tuple[str, str], LocalApi] = {}
         self._writes = True
         self._resources: tuple[Resource, ...] = ()
+        self._stale: tuple[tuple[str, str], ...] = ()
 
     def resources(self) -> tuple[Resource, ...]:
         """Everything that other servers serve; the same tuple until something changes."""
@@ -122,6 +123,10 @@ class Aggregation:
         """Return those resources, and the ones of local APIs that no other server has taken over."""
         local = [each for name, each in self._local.items() if name not in self._externals]
         return (*self._resources, *(resource for each in local for resource in each.resources))
+
+    def stale(self) -> tuple[tuple[str, str], ...]:
+        """Return the groups and versions of the servers that do not answer; the same tuple until one does."""
+        return self._stale
 
     def serve_locally(self, api: LocalApi) -> None:
         """Answer requests for an API here, while no other server does."""
@@ -180,6 +185,7 @@ class Aggregation:
         listing = await self._client.list(APIService)
         found = [await self._looked_at(each) for each in listing.items]
         self._externals = {each.group_version: each for each in found if each is not None}
+        self._stale = tuple(name for name, each in self._externals.items() if not each.available)
         resources = tuple(each for external in self._externals.values() for each in external.resources)
         if [_identity(each) for each in resources] != [_identity(each) for each in self._resources]:
             self._resources = resources

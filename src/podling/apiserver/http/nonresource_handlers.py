@@ -38,6 +38,7 @@ class Documents:
         collectors: returns all current metric collectors.
         custom: returns the current resources beside the built-in ones.
         discovered: returns those and the resources of aggregated servers.
+        stale: returns the groups and versions of aggregated servers that do not answer.
         elsewhere: returns the OpenAPI documents of aggregated servers.
         pages: answers the paths of flags and status.
     """
@@ -49,6 +50,7 @@ class Documents:
         collectors: Collectors,
         custom: Callable[[], tuple[Resource, ...]],
         discovered: Callable[[], tuple[Resource, ...]],
+        stale: Callable[[], discovery.Stale],
         elsewhere: Elsewhere,
         pages: ComponentPages,
     ) -> None:
@@ -57,7 +59,7 @@ class Documents:
         self._metrics = MetricsPage(collectors, process=True)
         self._health_metrics = MetricsPage(lambda: (self._health,), process=False)
         self._custom = custom
-        self._discovered = discovered
+        self._discovered, self._stale = discovered, stale
         self._openapi = OpenApi(custom, elsewhere)
         self._pages = pages
 
@@ -100,7 +102,7 @@ class Documents:
                 return self._root
             case ["api", version] if discovery.resources("", version):
                 return partial(self._resources, "", version)
-            case ["apis", group] if discovery.group(group, self._discovered()):
+            case ["apis", group] if discovery.group(group, self._discovered(), self._stale()):
                 return partial(self._group, group)
             case ["apis", group, version] if discovery.resources(group, version, self._custom()):
                 return partial(self._resources, group, version)
@@ -128,13 +130,14 @@ class Documents:
         core = request.path.rstrip("/") == "/api"
         version = discovery.aggregated_version(request.headers.get("Accept", ""))
         if version:
-            body, tag = _aggregated(self._discovered(), core=core, version=version)
+            body, tag = _aggregated(self._discovered(), self._stale(), core=core, version=version)
             return await tagged(request, body, tag, discovery.AGGREGATED.format(version), cache="public")
-        document = discovery.core_versions(self._address()) if core else discovery.groups(self._discovered())
-        return await _negotiated(request, document)
+        if core:
+            return await _negotiated(request, discovery.core_versions(self._address()))
+        return await _negotiated(request, discovery.groups(self._discovered(), self._stale()))
 
     async def _group(self, name: str, request: HttpRequest) -> web.StreamResponse:
-        return await _negotiated(request, discovery.group(name, self._discovered()))
+        return await _negotiated(request, discovery.group(name, self._discovered(), self._stale()))
 
     async def _resources(self, group: str, version: str, request: HttpRequest) -> web.StreamResponse:
         return await _negotiated(request, discovery.resources(group, version, self._custom()))
@@ -150,7 +153,7 @@ class Documents:
 
     def _served(self) -> list[str]:
         found = ["/api", "/api/v1", "/apis"]
-        for each in discovery.groups(self._discovered()).groups:
+        for each in discovery.groups(self._discovered(), self._stale()).groups:
             found += [f"/apis/{each.name}", *(f"/apis/{version.group_version}" for version in each.versions)]
         found += [*self._health.paths(), *self._pages.paths, "/metrics", "/metrics/slis"]
         found += ["/openapi/v2", "/openapi/v3", "/version", *issuer.MEDIA_TYPES]
@@ -174,7 +177,9 @@ async def lost(request: HttpRequest) -> web.StreamResponse:
 
 
 @lru_cache(maxsize=4)
-def _aggregated(custom: tuple[Resource, ...], *, core: bool, version: str) -> tuple[bytes, str]:
+def _aggregated(
+    custom: tuple[Resource, ...], stale: discovery.Stale, *, core: bool, version: str
+) -> tuple[bytes, str]:
     """Return a document of aggregated discovery, and its tag."""
-    body = msgspec.json.encode(discovery.aggregated(custom, core=core, version=version)) + NEWLINE
+    body = msgspec.json.encode(discovery.aggregated(custom, stale, core=core, version=version)) + NEWLINE
     return body, discovery.etag(body)

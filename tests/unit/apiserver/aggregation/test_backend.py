@@ -216,8 +216,8 @@ async def near_server(pki: Pki) -> AsyncIterator[tuple[ApiServer, str]]:
         await store.close()
 
 
-async def get(url: str, token: str) -> tuple[int, Any]:
-    headers = {"Authorization": f"Bearer {token}", "X-Remote-User": "forged"}
+async def get(url: str, token: str, accept: str = "*/*") -> tuple[int, Any]:
+    headers = {"Authorization": f"Bearer {token}", "X-Remote-User": "forged", "Accept": accept}
     async with aiohttp.ClientSession() as session, session.get(url, headers=headers) as answer:
         return answer.status, json.loads(await answer.read())
 
@@ -337,6 +337,30 @@ async def test_a_server_that_is_not_there(tmp_path: Path) -> None:
         async with aiohttp.ClientSession() as session, session.get(stars, headers=headers) as answer:
             said = (answer.status, answer.headers["Content-Type"], await answer.read())
         assert said == (503, "text/plain; charset=utf-8", b"service unavailable\n")
+
+
+@real
+async def test_group_of_a_server_that_is_not_there_is_discovered_as_stale(tmp_path: Path) -> None:
+    pki = Pki(tmp_path)
+    async with near_server(pki) as (api, url):
+        client = api.client()
+        await register(client, pki, 1)
+        assert await condition(client, "False") == ("False", "FailedDiscoveryCheck")
+        version = {"groupVersion": "far.example.com/v1", "version": "v1"}
+        _, groups = await get(f"{url}/apis", "root")
+        assert groups["groups"][-1] == {
+            "apiVersion": "v1",
+            "kind": "APIGroup",
+            "name": "far.example.com",
+            "versions": [version],
+            "preferredVersion": version,
+        }
+        _, group = await get(f"{url}/apis/far.example.com", "root")
+        assert (group["kind"], group["versions"]) == ("APIGroup", [version])
+        accept = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+        _, found = await get(f"{url}/apis", "root", accept)
+        assert found["items"][-1]["metadata"]["name"] == "far.example.com"
+        assert found["items"][-1]["versions"] == [{"version": "v1", "freshness": "Stale"}]
 
 
 @asynccontextmanager
