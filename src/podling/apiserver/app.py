@@ -132,7 +132,6 @@ class HttpServer:
             lambda: (self._metrics, *api.collectors),
             api.catalogue.resources,
             api.discovered,
-            api.aggregation.stale,
             api.aggregation,
             ComponentPages(serving.flags, api.feature_gates),
         )

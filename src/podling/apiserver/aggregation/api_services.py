@@ -1,8 +1,8 @@
 """The APIServices, the availability of the servers behind them, and the resources that they serve.
 
-Requests are routed by group and version alone. An APIService is checked when it, its Service or the endpoints change and
-every half a minute: whether its service has endpoints, and whether the server behind it lists its resources, which
-is both the health check and the content of discovery. Conditions are Kubernetes'.
+Requests are routed by group and version alone. An APIService is checked when it, its Service or the endpoints
+change and every half a minute: whether its service has endpoints, and whether the server behind it lists its
+resources, which is both the health check and the content of discovery. Conditions are Kubernetes'.
 Upstream: ``kube-aggregator/pkg/controllers/status/remote``.
 """
 
@@ -26,7 +26,7 @@ from podling.apiserver.aggregation import openapi_parts
 from podling.apiserver.aggregation.backend import Backend, Unavailable
 from podling.apiserver.aggregation.local_apis import LocalApi
 from podling.apiserver.aggregation.reachability import SERVICE_NAME, unreachable
-from podling.apiserver.background_tasks import changed, keep_at
+from podling.apiserver.background_tasks import Selected, changed, keep_at
 from podling.client.local import LocalClient
 from podling.machinery import errors
 from podling.machinery.conditions import with_condition
@@ -203,17 +203,11 @@ class Aggregation:
     async def _moved(self, ref: ServiceReference, version: str) -> None:
         """Wait until a Service or its endpoints change after a resource version."""
         name, namespace = ref.name or "", ref.namespace or ""
-        slices = f"{SERVICE_NAME}={name}"
+        service = Selected(namespace, fields=f"metadata.name={name}")
+        slices = Selected(namespace, labels=f"{SERVICE_NAME}={name}")
         await clock.first_of(
-            changed(
-                self._client,
-                Service,
-                version,
-                within=None,
-                namespace=namespace,
-                fields=f"metadata.name={name}",
-            ),
-            changed(self._client, EndpointSlice, version, within=None, namespace=namespace, labels=slices),
+            changed(self._client, Service, version, within=None, selected=service),
+            changed(self._client, EndpointSlice, version, within=None, selected=slices),
         )
 
     async def _looked_at(self, service: APIService) -> External | None:

@@ -12,6 +12,8 @@ import hashlib
 from functools import lru_cache
 from typing import Any
 
+import msgspec
+
 from podling import __version__
 from podling.api.meta_v1 import (
     APIGroup,
@@ -96,6 +98,15 @@ def groups(custom: Custom = (), stale: Stale = ()) -> APIGroupList:
     return APIGroupList(
         groups=tuple(_group(name, custom, stale) for name in _versions(custom, stale) if name)
     )
+
+
+@_remembered
+def groups_document(custom: Custom, stale: Stale) -> dict[str, Any]:
+    """Return ``groups`` as it is written: the groups in the list have no type of their own."""
+    found: dict[str, Any] = msgspec.to_builtins(groups(custom, stale))
+    for each in found["groups"]:
+        del each["apiVersion"], each["kind"]
+    return found
 
 
 def group(name: str, custom: Custom = (), stale: Stale = ()) -> APIGroup | None:

@@ -38,8 +38,7 @@ class Documents:
         collectors: returns all current metric collectors.
         custom: returns the current resources beside the built-in ones.
         discovered: returns those and the resources of aggregated servers.
-        stale: returns the groups and versions of aggregated servers that do not answer.
-        elsewhere: returns the OpenAPI documents of aggregated servers.
+        elsewhere: returns the OpenAPI documents of aggregated servers, and those that do not answer.
         pages: answers the paths of flags and status.
     """
 
@@ -50,7 +49,6 @@ class Documents:
         collectors: Collectors,
         custom: Callable[[], tuple[Resource, ...]],
         discovered: Callable[[], tuple[Resource, ...]],
-        stale: Callable[[], discovery.Stale],
         elsewhere: Elsewhere,
         pages: ComponentPages,
     ) -> None:
@@ -59,7 +57,7 @@ class Documents:
         self._metrics = MetricsPage(collectors, process=True)
         self._health_metrics = MetricsPage(lambda: (self._health,), process=False)
         self._custom = custom
-        self._discovered, self._stale = discovered, stale
+        self._discovered, self._stale = discovered, elsewhere.stale
         self._openapi = OpenApi(custom, elsewhere)
         self._pages = pages
 
@@ -134,7 +132,7 @@ class Documents:
             return await tagged(request, body, tag, discovery.AGGREGATED.format(version), cache="public")
         if core:
             return await _negotiated(request, discovery.core_versions(self._address()))
-        return await _negotiated(request, discovery.groups(self._discovered(), self._stale()))
+        return await _negotiated(request, discovery.groups_document(self._discovered(), self._stale()))
 
     async def _group(self, name: str, request: HttpRequest) -> web.StreamResponse:
         return await _negotiated(request, discovery.group(name, self._discovered(), self._stale()))

@@ -37,7 +37,7 @@ Custom = tuple[Resource, ...]
 
 
 class Elsewhere(Protocol):
-    """The OpenAPI documents of other servers, as of now."""
+    """What other servers publish, as of now."""
 
     def documents(self) -> Mapping[str, str]:
         """Those of version 3: name to URL."""
@@ -45,6 +45,10 @@ class Elsewhere(Protocol):
 
     def parts(self) -> tuple[bytes, ...]:
         """Return the OpenAPI v2 documents that aggregated servers publish for their own groups."""
+        ...
+
+    def stale(self) -> tuple[tuple[str, str], ...]:
+        """Return the groups and versions of aggregated servers that do not answer."""
         ...
 
 

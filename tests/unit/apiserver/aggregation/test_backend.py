@@ -349,8 +349,6 @@ async def test_group_of_a_server_that_is_not_there_is_discovered_as_stale(tmp_pa
         version = {"groupVersion": "far.example.com/v1", "version": "v1"}
         _, groups = await get(f"{url}/apis", "root")
         assert groups["groups"][-1] == {
-            "apiVersion": "v1",
-            "kind": "APIGroup",
             "name": "far.example.com",
             "versions": [version],
             "preferredVersion": version,
