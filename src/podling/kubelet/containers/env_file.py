@@ -2,8 +2,8 @@
 
 An init container writes the file, so it is read when the container that uses it starts. The syntax is a part
 of the POSIX shell's: a value is in single quotes, taken as it is, and may go on in further lines; a comment
-may follow it. Empty lines and those that begin with ``#`` are skipped. Any other line fails the container, and
-an empty value counts as a missing one (``pkg/kubelet/util/env``).
+may follow it. Empty lines and those that begin with ``#`` are skipped. Any other line fails the container. An
+empty value counts as a missing one (``pkg/kubelet/util/env``).
 """
 
 from __future__ import annotations
