@@ -37,7 +37,7 @@ Custom = tuple[Resource, ...]
 
 
 class Elsewhere(Protocol):
-    """What other servers publish, as of now."""
+    """The documents of other servers, and the groups of those that do not answer, as of now."""
 
     def documents(self) -> Mapping[str, str]:
         """Those of version 3: name to URL."""
