@@ -48,6 +48,8 @@ class KubeletMetrics:
         """By the type of container."""
         self.started_containers_errors: Counter[tuple[str, str]] = Counter()
         """By the reason and the type of container."""
+        self.terminated_containers: Counter[tuple[str, str, str]] = Counter()
+        """By the type of container, exit code and reason."""
         self.evictions: Counter[str] = Counter()
         """By signal."""
         self.preemptions: Counter[str] = Counter()
