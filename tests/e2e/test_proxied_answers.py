@@ -159,6 +159,13 @@ async def test_every_method_is_passed_on(proxied: Proxied, method: str) -> None:
         assert (response.status, await response.text()) == (200, method)
 
 
+async def test_stated_length_of_a_body_goes_along(proxied: Proxied) -> None:
+    async with proxied.session.post(f"{proxied.prefix}/headers", data=b"12345") as response:
+        found = await response.json()
+    assert found["Content-Length"] == "5"
+    assert "Transfer-Encoding" not in found
+
+
 async def test_errors_pass_as_they_are(proxied: Proxied) -> None:
     code, _, body = await proxied.get("/missing")
     assert (code, body.decode()) == (404, page(proxied.prefix))

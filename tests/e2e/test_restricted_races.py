@@ -38,7 +38,7 @@ RENAMEAT2 = {"amd64": 316, "arm64": 276}[architecture()]
 SWAP = """
 my ($directory, $link) = ("/v/d", "/v/l");
 mkdir $directory; symlink "%s", $link;
-open(my $env, ">", "$directory/env"); print $env "SECRET=own\\n"; close $env;
+open(my $env, ">", "$directory/env"); print $env "SECRET='own'\\n"; close $env;
 while (1) { syscall(%d, -100, $directory, -100, $link, 2) == 0 or die "cannot exchange: $!" }
 """
 LOOK = (
@@ -166,7 +166,7 @@ def test_no_path_of_a_volume_reaches_the_node(restricted: RealCluster, tmp_path:
     outside = tmp_path / "outside"
     outside.mkdir()
     (outside / "node-secret").write_text("x")
-    (outside / "env").write_text("SECRET=node\n")
+    (outside / "env").write_text("SECRET='node'\n")
     outside.chmod(0o777)
     for directory in (outside, *outside.parents[:-1]):
         directory.chmod(directory.stat().st_mode | 0o055)

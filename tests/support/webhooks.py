@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -28,6 +28,7 @@ class Hook:
         self.client = {"url": f"{url}/admit", "caBundle": ca}
         self.asked: list[dict[str, Any]] = []
         self.paths: list[str] = []
+        self.headers: list[Mapping[str, str]] = []
         self.code = 200
         self.waits: asyncio.Event | None = None
         """An event to wait for before an answer, if any."""
@@ -38,6 +39,7 @@ class Hook:
         if self.waits is not None:
             await self.waits.wait()
         self.paths.append(request.path_qs)
+        self.headers.append(request.headers)
         self.asked.append(review["request"])
         response = {"uid": review["request"]["uid"], **self.answer(review["request"])}
         return web.json_response({**review, "request": None, "response": response}, status=self.code)

@@ -25,6 +25,7 @@ from podling.apiserver.auth.rbac import Attributes
 from podling.apiserver.flowcontrol.filter import KnownFlow
 from podling.apiserver.flowcontrol.work_estimator import WITH_BODIES
 from podling.apiserver.http.clock_handlers import ClockRequests
+from podling.apiserver.http.component_pages import ComponentPages
 from podling.apiserver.http.exchange import CACHE_CONTROL, Answer, HttpRequest
 from podling.apiserver.http.health import Health
 from podling.apiserver.http.metrics import (
@@ -132,6 +133,7 @@ class HttpServer:
             api.catalogue.resources,
             api.discovered,
             api.aggregation,
+            ComponentPages(serving.flags, api.feature_gates),
         )
         self._server = web.Server(
             cast("Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]", self._handle),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable
+from typing import NamedTuple
 
 from podling import clock
 from podling.client.base import ApiObject
@@ -37,6 +38,17 @@ async def keep_at(look: Callable[[], Awaitable[object]], of: str, *, seconds: fl
             await clock.sleep(seconds)
 
 
+class Selected(NamedTuple):
+    """The objects of a kind to wait for: those of a namespace, by a field and a label selector."""
+
+    namespace: str | None = None
+    fields: str = ""
+    labels: str = ""
+
+
+EVERY = Selected()
+
+
 async def changed(
     client: LocalClient,
     kind: type[ApiObject],
@@ -44,15 +56,19 @@ async def changed(
     *,
     within: float | None,
     is_round: bool = False,
-    namespace: str | None = None,
-    fields: str = "",
+    selected: Selected = EVERY,
 ) -> None:
     """Wait until an object of ``kind`` changes after ``resource_version``, or ``within`` seconds are over.
 
     ``is_round``: the wait of ``within`` is for a round (``clock.sleep_until_round``).
-    ``namespace`` and ``fields``, a field selector, select the objects.
     """
-    watch = client.watch(kind, namespace, resource_version=resource_version, field_selector=fields)
+    watch = client.watch(
+        kind,
+        selected.namespace,
+        resource_version=resource_version,
+        field_selector=selected.fields,
+        label_selector=selected.labels,
+    )
     try:
         async with clock.timeout(within, is_round=is_round):
             await anext(aiter(watch), None)

@@ -11,7 +11,7 @@ from msgspec import structs
 from podling import clock
 from podling.api.core_v1 import ConfigMap
 from podling.api.meta_v1 import ObjectMeta
-from podling.apiserver.background_tasks import changed, keep_at
+from podling.apiserver.background_tasks import Selected, changed, keep_at
 from podling.client.local import LocalClient
 from podling.machinery import errors
 from podling.machinery.errors import ApiError
@@ -36,9 +36,8 @@ class LegacyTokenTracking:
 
     async def _look(self) -> None:
         version, wait = await self._sync()
-        await changed(
-            self._client, ConfigMap, version, within=wait, namespace=TRACKING_NAMESPACE, fields=_SELECTOR
-        )
+        selected = Selected(TRACKING_NAMESPACE, fields=_SELECTOR)
+        await changed(self._client, ConfigMap, version, within=wait, selected=selected)
 
     async def sync(self) -> None:
         """Create or repair the ConfigMap. Raises ``ApiError``."""

@@ -109,7 +109,7 @@ class ApiServer:
     ) -> None:
         self.store = store
         self._additions = additions
-        self._gates = feature_gates
+        self.feature_gates = feature_gates
         self.objects = StoredObjects(store)
         self.authorizer = RbacAuthorizer(RbacIndex(store), NodeReferences(store), feature_gates)
         chain = Chain((*plugins, PrivilegeEscalation(self.authorizer)), self.objects)
@@ -181,7 +181,7 @@ class ApiServer:
         """Fill a new cluster, and begin to forget history."""
         await self.authorizer.load()
         await self.catalogue.load()
-        await self.write_now_or_later("bootstrap", partial(bootstrap, self.registry, self._gates))
+        await self.write_now_or_later("bootstrap", partial(bootstrap, self.registry, self.feature_gates))
         await self.write_now_or_later("service-cidr", self._service_cidr.sync)
         await self.write_now_or_later("announcement", lambda: announce(self.registry, self._endpoint))
         await self.write_now_or_later("legacy-token-tracking", self._token_tracking.sync)

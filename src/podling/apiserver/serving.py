@@ -48,6 +48,8 @@ class Serving(Struct, frozen=True):
     """Checks of ``/readyz`` alone."""
     limits: Limits = field(default_factory=Limits)
     timeouts: Timeouts = field(default_factory=Timeouts)
+    flags: Mapping[str, str] = field(default_factory=dict)
+    """The flags that the server shows, and their values."""
     listening: SharedSocket | None = None
     """A listening socket that several processes accept from, instead of one of this process."""
     accepts: bool = True

@@ -269,7 +269,20 @@ def serving_of(settings: ClusterSettings, pki: Pki, api: ApiServer) -> Serving:
         certificate=pki.server("apiserver", served),
         client_ca=pki.ca,
         checks=api.checks(),
+        flags=flags_of(settings),
     )
+
+
+def flags_of(settings: ClusterSettings) -> dict[str, str]:
+    """Return the options of ``podling up`` that concern the API server, and their values."""
+    return {
+        "advertise-address": settings.advertise_address,
+        "api-workers": str(settings.api_workers),
+        "feature-gates": settings.node_options.feature_gates,
+        "port": str(settings.port),
+        "service-cluster-ip-range": settings.service_cluster_ip_range,
+        "service-node-port-range": settings.service_node_port_range,
+    }
 
 
 @contextmanager

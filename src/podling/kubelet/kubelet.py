@@ -202,7 +202,7 @@ class Kubelet:
             deps=deps,
             directories=directories,
             observer=Observer(deps.runtime),
-            statuses=StatusManager(deps.client),
+            statuses=StatusManager(deps.client, self._metrics),
             prober=Prober(deps),
             images=ImageManager(deps),
             watches=watches,

@@ -52,6 +52,8 @@ class KubeletMetrics:
         """Pods that came back with their UID while they ended, by whether they are static."""
         self.orphans = 0
         """Pods that only the runtime had."""
+        self.terminated_containers: Counter[tuple[str, str, str]] = Counter()
+        """By the type of container, exit code and reason."""
         self.evictions: Counter[str] = Counter()
         """By signal."""
         self.preemptions: Counter[str] = Counter()

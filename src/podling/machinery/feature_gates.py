@@ -27,6 +27,8 @@ SWITCHES = frozenset(
         "CPUManagerPolicyAlphaOptions",
         "ClusterTrustBundle",
         "ClusterTrustBundleProjection",
+        "ComponentFlagz",
+        "ComponentStatusz",
         "CustomCPUCFSQuotaPeriod",
         "GangScheduling",
         "GenericWorkload",

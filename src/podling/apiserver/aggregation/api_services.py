@@ -1,8 +1,8 @@
 """The APIServices, the availability of the servers behind them, and the resources that they serve.
 
-Requests are routed by group and version alone. An APIService is checked when it appears or changes and every
-half a minute: whether its service has endpoints, and whether the server behind it lists its resources, which
-is both the health check and the content of discovery. Conditions are Kubernetes'.
+Requests are routed by group and version alone. An APIService is checked when it, its Service or the endpoints
+change and every half a minute: whether its service has endpoints, and whether the server behind it lists its
+resources, which is both the health check and the content of discovery. Conditions are Kubernetes'.
 Upstream: ``kube-aggregator/pkg/controllers/status/remote``.
 """
 
@@ -18,13 +18,15 @@ import msgspec
 from msgspec import Struct, structs
 
 from podling import clock
-from podling.api.apiregistration_v1 import APIService, APIServiceCondition
+from podling.api.apiregistration_v1 import APIService, APIServiceCondition, ServiceReference
+from podling.api.core_v1 import Service
+from podling.api.discovery_v1 import EndpointSlice
 from podling.api.meta_v1 import APIResourceList
 from podling.apiserver.aggregation import openapi_parts
 from podling.apiserver.aggregation.backend import Backend, Unavailable
 from podling.apiserver.aggregation.local_apis import LocalApi
-from podling.apiserver.aggregation.reachability import unreachable
-from podling.apiserver.background_tasks import changed, keep_at
+from podling.apiserver.aggregation.reachability import SERVICE_NAME, unreachable
+from podling.apiserver.background_tasks import Selected, changed, keep_at
 from podling.client.local import LocalClient
 from podling.machinery import errors
 from podling.machinery.conditions import with_condition
@@ -111,6 +113,7 @@ class Aggregation:
         self._local: dict[tuple[str, str], LocalApi] = {}
         self._writes = True
         self._resources: tuple[Resource, ...] = ()
+        self._stale: tuple[tuple[str, str], ...] = ()
 
     def resources(self) -> tuple[Resource, ...]:
         """Everything that other servers serve; the same tuple until something changes."""
@@ -120,6 +123,10 @@ class Aggregation:
         """Return those resources, and the ones of local APIs that no other server has taken over."""
         local = [each for name, each in self._local.items() if name not in self._externals]
         return (*self._resources, *(resource for each in local for resource in each.resources))
+
+    def stale(self) -> tuple[tuple[str, str], ...]:
+        """Return the groups and versions of the servers that do not answer; the same tuple until one does."""
+        return self._stale
 
     def serve_locally(self, api: LocalApi) -> None:
         """Answer requests for an API here, while no other server does."""
@@ -178,11 +185,30 @@ class Aggregation:
         listing = await self._client.list(APIService)
         found = [await self._looked_at(each) for each in listing.items]
         self._externals = {each.group_version: each for each in found if each is not None}
+        self._stale = tuple(name for name, each in self._externals.items() if not each.available)
         resources = tuple(each for external in self._externals.values() for each in external.resources)
         if [_identity(each) for each in resources] != [_identity(each) for each in self._resources]:
             self._resources = resources
         within = CHECK_SECONDS if self._externals else None
-        await changed(self._client, APIService, listing.resource_version, within=within)
+        version = listing.resource_version
+        await clock.first_of(
+            changed(self._client, APIService, version, within=within),
+            *(
+                self._moved(ref, version)
+                for ref in dict.fromkeys(each.service.spec.service for each in self._externals.values())
+                if ref is not None and self.backend.needs_endpoint(ref)
+            ),
+        )
+
+    async def _moved(self, ref: ServiceReference, version: str) -> None:
+        """Wait until a Service or its endpoints change after a resource version."""
+        name, namespace = ref.name or "", ref.namespace or ""
+        service = Selected(namespace, fields=f"metadata.name={name}")
+        slices = Selected(namespace, labels=f"{SERVICE_NAME}={name}")
+        await clock.first_of(
+            changed(self._client, Service, version, within=None, selected=service),
+            changed(self._client, EndpointSlice, version, within=None, selected=slices),
+        )
 
     async def _looked_at(self, service: APIService) -> External | None:
         external, text = await self._checked(service)

@@ -141,7 +141,7 @@ class Backend:
 
         from podling.apiserver.http.replies import reply_text
         from podling.apiserver.proxy.resource_proxy import relay_answer
-        from podling.apiserver.proxy.upgrade_proxy import forwarded, pass_upgrade, wants_upgrade
+        from podling.apiserver.proxy.upgrade_proxy import forwarded, length_of, pass_upgrade, wants_upgrade
 
         try:
             place = await self._place(service, request.raw_path)
@@ -158,6 +158,7 @@ class Backend:
             except OSError as error:
                 return await reply_text(request, f"error dialing backend: {error}", code=503)
         data = request.content if request.can_read_body else None
+        headers += length_of(request).items()
         try:
             answer = await self._send(service, request.method, place, headers, None, data)
         except (aiohttp.ClientError, TimeoutError, OSError) as error:

@@ -16,6 +16,7 @@ from podling.apiserver.auth.role_rules import (
     RECORD_EVENTS,
     UPDATE,
     WRITE,
+    paths,
     rule,
 )
 from podling.machinery.feature_gates import is_enabled
@@ -67,6 +68,8 @@ GATED_RULES: dict[str, tuple[tuple[str, PolicyRule], ...]] = {
     "ClusterTrustBundleProjection": (
         ("system:node", rule(READ, "certificates.k8s.io", "clustertrustbundles")),
     ),
+    "ComponentFlagz": (("system:monitoring", paths("/flagz")),),
+    "ComponentStatusz": (("system:monitoring", paths("/statusz")),),
     "GenericWorkload": (
         ("system:kube-scheduler", rule(READ, "scheduling.k8s.io", "podgroups")),
         ("system:kube-scheduler", rule(UPDATE, "scheduling.k8s.io", "podgroups/status")),

@@ -13,6 +13,7 @@ import ssl
 from functools import lru_cache
 from http import HTTPStatus
 from typing import Protocol
+from urllib.parse import urlsplit
 
 from msgspec import Struct
 
@@ -31,7 +32,11 @@ from podling.apiserver.backends.local_servers import (
 from podling.machinery.errors import ApiError
 
 DEFAULT_PORT = 443
-JSON_HEADERS = (("Content-Type", "application/json"), ("Accept", "application/json"))
+HEADERS = (
+    ("Content-Type", "application/json"),
+    ("Accept", "application/json, */*"),
+    ("User-Agent", "kube-apiserver-admission"),
+)
 MAX_SHOWN = 2048
 """Bytes of a refusal that messages repeat."""
 
@@ -115,14 +120,12 @@ async def _call_here(
     server: LocalServer, client: ClientConfig, objects: Objects, body: bytes, seconds: float, query: str
 ) -> bytes:
     """Send a review to a server in this process. Raises ``WebhookFailed``."""
-    from urllib.parse import urlsplit
-
     place = named_place(client, query)
     if server.needs_endpoint and not client.url:
         place = await locate(client, objects, query)
     parts = urlsplit(place.url)
     path = f"{parts.path}?{parts.query}" if parts.query else parts.path
-    request = ServerRequest("POST", path, JSON_HEADERS, body, parts.netloc, seconds)
+    request = ServerRequest("POST", path, HEADERS, body, parts.netloc, seconds)
     try:
         return _body_of(await exchange(server, request))
     except TimeoutError:
@@ -186,7 +189,7 @@ async def ask(address: Address, ca_bundle: str, body: bytes, *, seconds: float) 
             session.post(
                 URL(address.url, encoded=True),
                 data=body,
-                headers=dict(JSON_HEADERS),
+                headers={**dict(HEADERS), "Host": urlsplit(address.shown).netloc},
                 ssl=_context(ca_bundle),
                 server_hostname=address.host,
             ) as response,

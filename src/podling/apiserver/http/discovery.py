@@ -12,6 +12,8 @@ import hashlib
 from functools import lru_cache
 from typing import Any
 
+import msgspec
+
 from podling import __version__
 from podling.api.meta_v1 import (
     APIGroup,
@@ -24,7 +26,8 @@ from podling.api.meta_v1 import (
     ServerAddressByClientCIDR,
 )
 from podling.apiserver.customresources.versions import groups_of
-from podling.apiserver.http.negotiation import clauses
+from podling.machinery.component_pages import GO_VERSION
+from podling.machinery.encoding.accept_header import clauses
 from podling.machinery.scheme import RESOURCES, Resource, Subresource, group_versions
 
 KUBERNETES = "v1.36.2"
@@ -54,7 +57,7 @@ def version() -> Info:
         git_commit="0" * 40,
         git_tree_state="clean",
         build_date="2026-01-01T00:00:00Z",
-        go_version="go1.26",
+        go_version=GO_VERSION,
         compiler="gc",
         platform="linux/amd64",
     )
@@ -68,13 +71,15 @@ def core_versions(address: str) -> APIVersions:
 
 Custom = tuple[Resource, ...]
 """The resources that a server serves beside the built-in ones."""
+Stale = tuple[tuple[str, str], ...]
+"""Groups and versions of aggregated servers that do not answer, so that their resources are not known."""
 
 _remembered = lru_cache(maxsize=256)
 """Cache for discovery documents. It is bounded because definitions change the served resources."""
 
 
 @_remembered
-def _versions(custom: Custom) -> dict[str, tuple[str, ...]]:
+def _versions(custom: Custom, stale: Stale) -> dict[str, tuple[str, ...]]:
     """Return the versions of every group, built-in groups first; in each the preferred version first."""
     built_in = group_versions()
     order = sorted(built_in, key=lambda name: (-GROUP_PRIORITIES.get(name, OTHER_GROUPS), name))
@@ -82,24 +87,37 @@ def _versions(custom: Custom) -> dict[str, tuple[str, ...]]:
     for name, versions in groups_of(custom).items():
         known = found.get(name, ())
         found[name] = (*known, *(each for each in versions if each not in known))
+    for name, version_name in stale:
+        found[name] = (*found.get(name, ()), version_name)
     return found
 
 
 @_remembered
-def groups(custom: Custom = ()) -> APIGroupList:
+def groups(custom: Custom = (), stale: Stale = ()) -> APIGroupList:
     """``/apis``."""
-    return APIGroupList(groups=tuple(_group(name, custom) for name in _versions(custom) if name))
+    return APIGroupList(
+        groups=tuple(_group(name, custom, stale) for name in _versions(custom, stale) if name)
+    )
 
 
-def group(name: str, custom: Custom = ()) -> APIGroup | None:
+@_remembered
+def groups_document(custom: Custom, stale: Stale) -> dict[str, Any]:
+    """Return ``groups`` as it is written: the groups in the list have no type of their own."""
+    found: dict[str, Any] = msgspec.to_builtins(groups(custom, stale))
+    for each in found["groups"]:
+        del each["apiVersion"], each["kind"]
+    return found
+
+
+def group(name: str, custom: Custom = (), stale: Stale = ()) -> APIGroup | None:
     """``/apis/{group}``; None if there is no such group."""
-    return _group(name, custom) if name and name in _versions(custom) else None
+    return _group(name, custom, stale) if name and name in _versions(custom, stale) else None
 
 
-def _group(name: str, custom: Custom) -> APIGroup:
+def _group(name: str, custom: Custom, stale: Stale) -> APIGroup:
     versions = tuple(
         GroupVersionForDiscovery(group_version=f"{name}/{version}", version=version)
-        for version in _versions(custom)[name]
+        for version in _versions(custom, stale)[name]
     )
     return APIGroup(name=name, versions=versions, preferred_version=versions[0])
 
@@ -161,9 +179,10 @@ def aggregated_version(accept: str) -> str:
     return ""
 
 
-def aggregated(custom: Custom = (), *, core: bool, version: str = "v2") -> dict[str, Any]:
+def aggregated(custom: Custom = (), stale: Stale = (), *, core: bool, version: str = "v2") -> dict[str, Any]:
     """Everything about the core group, or about all others, in one document; all versions say the same."""
-    items = [_aggregated_group(name, custom) for name in _versions(custom) if (name == "") == core]
+    names = [name for name in _versions(custom, stale) if (name == "") == core]
+    items = [_aggregated_group(name, custom, stale) for name in names]
     return {
         "kind": "APIGroupDiscoveryList",
         "apiVersion": f"apidiscovery.k8s.io/{version}",
@@ -172,9 +191,11 @@ def aggregated(custom: Custom = (), *, core: bool, version: str = "v2") -> dict[
     }
 
 
-def _aggregated_group(name: str, custom: Custom) -> dict[str, Any]:
+def _aggregated_group(name: str, custom: Custom, stale: Stale) -> dict[str, Any]:
     versions = [
-        {
+        {"version": version_name, "freshness": "Stale"}
+        if (name, version_name) in stale
+        else {
             "version": version_name,
             "resources": [
                 _aggregated_resource(each)
@@ -183,7 +204,7 @@ def _aggregated_group(name: str, custom: Custom) -> dict[str, Any]:
             ],
             "freshness": "Current",
         }
-        for version_name in _versions(custom)[name]
+        for version_name in _versions(custom, stale)[name]
     ]
     metadata = {"name": name, "creationTimestamp": None} if name else {"creationTimestamp": None}
     return {"metadata": metadata, "versions": versions}

@@ -12,6 +12,7 @@ from enum import Enum
 from msgspec import Struct
 
 from podling.machinery import errors
+from podling.machinery.encoding.accept_header import clauses
 from podling.machinery.encoding.custom import CustomResource
 from podling.machinery.scheme import Resource
 from podling.machinery.text_cache import cached_by_text
@@ -76,26 +77,6 @@ def media_type_of(accept: str) -> str:
     raise errors.not_acceptable(ACCEPTED)
 
 
-CLAUSES_MAX = 64
-"""Media types of a header, and parameters of one, that are looked at."""
-
-
-def clauses(accept: str) -> list[tuple[str, dict[str, str]]]:
-    """The media types of a header and their parameters: those that are wanted more, or named, come first."""
-    found = []
-    for clause in accept.split(",", CLAUSES_MAX)[:CLAUSES_MAX]:
-        media_type, *parameters = (part.strip() for part in clause.split(";", CLAUSES_MAX)[:CLAUSES_MAX])
-        found.append((media_type, dict(_pair(parameter) for parameter in parameters)))
-    return sorted(found, key=lambda each: (-_weight(each[1]), each[0].startswith("*"), each[0].endswith("*")))
-
-
-def _weight(parameters: dict[str, str]) -> float:
-    try:
-        return float(parameters.get("q", "1"))
-    except ValueError:
-        return 0.0
-
-
 def check_form(wanted: Wanted, resource: Resource, *, listed: bool) -> None:
     """Raise 406 for ``PartialObjectMetadata`` of a list, or ``PartialObjectMetadataList`` of one object."""
     if wanted.form is (Form.METADATA if listed else Form.METADATA_LIST):
@@ -113,11 +94,6 @@ def _form(parameters: dict[str, str]) -> Form | None:
         return Form.OBJECT
     known = parameters.get("g") == "meta.k8s.io" and parameters.get("v") in META_VERSIONS
     return Form(name) if known and name and name in Form._value2member_map_ else None
-
-
-def _pair(parameter: str) -> tuple[str, str]:
-    name, _, value = parameter.partition("=")
-    return name.strip(), value.strip().strip('"')
 
 
 def warning_headers(texts: list[str]) -> list[str]:

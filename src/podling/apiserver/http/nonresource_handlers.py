@@ -11,6 +11,7 @@ from aiohttp import web
 
 from podling.apiserver.auth import issuer
 from podling.apiserver.http import discovery
+from podling.apiserver.http.component_pages import ComponentPages
 from podling.apiserver.http.exchange import HttpRequest
 from podling.apiserver.http.health import Health
 from podling.apiserver.http.metrics_page import Collectors, MetricsPage
@@ -37,7 +38,8 @@ class Documents:
         collectors: returns all current metric collectors.
         custom: returns the current resources beside the built-in ones.
         discovered: returns those and the resources of aggregated servers.
-        elsewhere: returns the OpenAPI documents of aggregated servers.
+        elsewhere: returns the OpenAPI documents of aggregated servers, and those that do not answer.
+        pages: answers the paths of flags and status.
     """
 
     def __init__(
@@ -48,14 +50,16 @@ class Documents:
         custom: Callable[[], tuple[Resource, ...]],
         discovered: Callable[[], tuple[Resource, ...]],
         elsewhere: Elsewhere,
+        pages: ComponentPages,
     ) -> None:
         self._address = address
         self._health = health
         self._metrics = MetricsPage(collectors, process=True)
         self._health_metrics = MetricsPage(lambda: (self._health,), process=False)
         self._custom = custom
-        self._discovered = discovered
+        self._discovered, self._stale = discovered, elsewhere.stale
         self._openapi = OpenApi(custom, elsewhere)
+        self._pages = pages
 
     async def serve(self, request: HttpRequest) -> web.StreamResponse:
         """Answer the request. Raises 404 for unknown paths of known groups, 405 for wrong methods."""
@@ -96,7 +100,7 @@ class Documents:
                 return self._root
             case ["api", version] if discovery.resources("", version):
                 return partial(self._resources, "", version)
-            case ["apis", group] if discovery.group(group, self._discovered()):
+            case ["apis", group] if discovery.group(group, self._discovered(), self._stale()):
                 return partial(self._group, group)
             case ["apis", group, version] if discovery.resources(group, version, self._custom()):
                 return partial(self._resources, group, version)
@@ -114,6 +118,8 @@ class Documents:
                 return self._health_metrics.serve
             case [""]:
                 return self._paths
+            case [name] if f"/{name}" in self._pages.paths:
+                return self._component_page
             case _ if self._health.serves(parts):
                 return partial(self._health.serve, parts=parts)
         return None
@@ -122,13 +128,14 @@ class Documents:
         core = request.path.rstrip("/") == "/api"
         version = discovery.aggregated_version(request.headers.get("Accept", ""))
         if version:
-            body, tag = _aggregated(self._discovered(), core=core, version=version)
+            body, tag = _aggregated(self._discovered(), self._stale(), core=core, version=version)
             return await tagged(request, body, tag, discovery.AGGREGATED.format(version), cache="public")
-        document = discovery.core_versions(self._address()) if core else discovery.groups(self._discovered())
-        return await _negotiated(request, document)
+        if core:
+            return await _negotiated(request, discovery.core_versions(self._address()))
+        return await _negotiated(request, discovery.groups_document(self._discovered(), self._stale()))
 
     async def _group(self, name: str, request: HttpRequest) -> web.StreamResponse:
-        return await _negotiated(request, discovery.group(name, self._discovered()))
+        return await _negotiated(request, discovery.group(name, self._discovered(), self._stale()))
 
     async def _resources(self, group: str, version: str, request: HttpRequest) -> web.StreamResponse:
         return await _negotiated(request, discovery.resources(group, version, self._custom()))
@@ -136,13 +143,19 @@ class Documents:
     async def _version(self, request: HttpRequest) -> web.StreamResponse:
         return await _raw(request, discovery.version())
 
+    async def _component_page(self, request: HttpRequest) -> web.StreamResponse:
+        return await self._pages.serve(request, self._served())
+
     async def _paths(self, request: HttpRequest) -> web.StreamResponse:
+        return await _raw(request, {"paths": self._served()})
+
+    def _served(self) -> list[str]:
         found = ["/api", "/api/v1", "/apis"]
-        for each in discovery.groups(self._discovered()).groups:
+        for each in discovery.groups(self._discovered(), self._stale()).groups:
             found += [f"/apis/{each.name}", *(f"/apis/{version.group_version}" for version in each.versions)]
-        found += [*self._health.paths(), "/metrics", "/metrics/slis"]
+        found += [*self._health.paths(), *self._pages.paths, "/metrics", "/metrics/slis"]
         found += ["/openapi/v2", "/openapi/v3", "/version", *issuer.MEDIA_TYPES]
-        return await _raw(request, {"paths": sorted(found)})
+        return sorted(found)
 
 
 async def _negotiated(request: HttpRequest, document: Any) -> web.StreamResponse:
@@ -162,7 +175,9 @@ async def lost(request: HttpRequest) -> web.StreamResponse:
 
 
 @lru_cache(maxsize=4)
-def _aggregated(custom: tuple[Resource, ...], *, core: bool, version: str) -> tuple[bytes, str]:
+def _aggregated(
+    custom: tuple[Resource, ...], stale: discovery.Stale, *, core: bool, version: str
+) -> tuple[bytes, str]:
     """Return a document of aggregated discovery, and its tag."""
-    body = msgspec.json.encode(discovery.aggregated(custom, core=core, version=version)) + NEWLINE
+    body = msgspec.json.encode(discovery.aggregated(custom, stale, core=core, version=version)) + NEWLINE
     return body, discovery.etag(body)

@@ -19,9 +19,9 @@ from podling import clock, turns
 from podling.apiserver.aggregation import openapi_parts
 from podling.apiserver.http import discovery
 from podling.apiserver.http.exchange import HttpRequest
-from podling.apiserver.http.negotiation import clauses
 from podling.apiserver.http.replies import TEXT, reply
 from podling.apiserver.http.tagged_replies import VARIES, tagged
+from podling.machinery.encoding.accept_header import clauses
 from podling.machinery.encoding.custom import CustomResource
 from podling.machinery.scheme import Resource
 
@@ -37,7 +37,7 @@ Custom = tuple[Resource, ...]
 
 
 class Elsewhere(Protocol):
-    """The OpenAPI documents of other servers, as of now."""
+    """The documents of other servers, and the groups of those that do not answer, as of now."""
 
     def documents(self) -> Mapping[str, str]:
         """Those of version 3: name to URL."""
@@ -45,6 +45,10 @@ class Elsewhere(Protocol):
 
     def parts(self) -> tuple[bytes, ...]:
         """Return the OpenAPI v2 documents that aggregated servers publish for their own groups."""
+        ...
+
+    def stale(self) -> tuple[tuple[str, str], ...]:
+        """Return the groups and versions of aggregated servers that do not answer."""
         ...
 
 

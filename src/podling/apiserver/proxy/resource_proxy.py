@@ -24,7 +24,7 @@ from podling.apiserver.http.resource_paths import Parsed
 from podling.apiserver.proxy.connect_options import proxied_path
 from podling.apiserver.proxy.link_rewriting import Links, proxy_prefix
 from podling.apiserver.proxy.proxied_replies import relay
-from podling.apiserver.proxy.upgrade_proxy import forwarded, pass_upgrade, wants_upgrade
+from podling.apiserver.proxy.upgrade_proxy import forwarded, length_of, pass_upgrade, wants_upgrade
 from podling.machinery import errors
 
 CONNECT_SECONDS = 10.0
@@ -118,6 +118,7 @@ class Proxy:
                 context = unverified() if wanted.scheme == "https" else None
                 return await pass_upgrade(request, str(url), context, headers.items())
             headers["Host"] = links.request_host
+            headers.update(length_of(request))
             answer = await self._open().request(
                 request.method,
                 url,

@@ -60,6 +60,16 @@ def forwarded(headers: Mapping[str, str]) -> CIMultiDict[str]:
     )
 
 
+def length_of(request: web.BaseRequest) -> dict[str, str]:
+    """Return the header with the length of a body that is passed on as it comes, if its client states it.
+
+    Not every server reads a body without (``Transfer-Encoding: chunked``).
+    """
+    if request.content_length is None or not request.can_read_body:
+        return {}
+    return {"Content-Length": str(request.content_length)}
+
+
 def wants_upgrade(request: web.BaseRequest) -> bool:
     """Return whether the client requests a switch to another protocol."""
     return "upgrade" in request.headers.get("Connection", "").lower() and "Upgrade" in request.headers

@@ -1,13 +1,15 @@
-"""``fileKeyRef``: one variable read from a file of ``NAME=value`` lines in a volume of the pod.
+"""``fileKeyRef``: one variable read from a file of ``NAME='value'`` lines in a volume of the pod.
 
-An init container writes the file, so it is read when the container that uses it starts. Empty lines and
-lines that begin with ``#`` are skipped, values may be quoted. Any other line fails the container: a
-variable that is missing without an error would be worse (``pkg/kubelet/util/env``).
+An init container writes the file, so it is read when the container that uses it starts. The syntax is a part
+of the POSIX shell's: a value is in single quotes, taken as it is, and may go on in further lines; a comment
+may follow it. Empty lines and those that begin with ``#`` are skipped. Any other line fails the container. An
+empty value counts as a missing one (``pkg/kubelet/util/env``).
 """
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 from podling.api.core_v1 import FileKeySelector
@@ -16,23 +18,55 @@ from podling.kubelet.failures import MissingReference
 from podling.runtime.oci.linux import open_file_in_root
 
 MAX_BYTES = 64 * 1024
+BLANKS = " \t"
+INVALID = "invalid environment variable format"
 
 
-def parse_env_file(text: str) -> dict[str, str]:
-    """Return the variables of a file. Raises ``ValueError`` with the number of the first malformed line."""
-    found: dict[str, str] = {}
-    for number, line in enumerate(text.splitlines(), start=1):
-        stripped = line.strip()
-        if not stripped or stripped.startswith("#"):
+def parse_env_file(text: str, key: str) -> str:
+    """Return the value of a variable, the first one if there are several; empty if there is none.
+
+    Raises ``ValueError``, in Kubernetes' words, for a malformed line before it.
+    """
+    lines = enumerate((line.removesuffix("\r") for line in text.removesuffix("\n").split("\n")), start=1)
+    for number, whole in lines:
+        line = whole.lstrip(BLANKS)
+        if not line or line.startswith("#"):
             continue
-        name, equals, value = stripped.partition("=")
-        if not equals or not name.strip():
-            raise ValueError(f"line {number}: no NAME=value")
-        value = value.strip()
-        if len(value) >= 2 and value[0] == value[-1] and value[0] in "'\"":
-            value = value[1:-1]
-        found[name.strip()] = value
-    return found
+        name, equals, value = line.partition("=")
+        if why := _malformed(name, equals, value):
+            raise ValueError(f"{INVALID} at line {number}: {why}")
+        found = _quoted(value[1:], lines, number) if value.startswith("'") else ""
+        if name == key:
+            return found
+    return ""
+
+
+def _malformed(name: str, equals: str, value: str) -> str:
+    """Return what is wrong with a declaration; empty if nothing is."""
+    if not equals:
+        return "missing '='"
+    if not name.rstrip(BLANKS):
+        return "empty variable name"
+    if name != name.rstrip(BLANKS):
+        return "whitespace before '=' is not allowed"
+    if not value.startswith(("'", *BLANKS)):
+        return "value must be enclosed in single quotes"
+    return ""
+
+
+def _quoted(rest: str, lines: Iterator[tuple[int, str]], began: int) -> str:
+    """Return a value up to its closing quote, which may be in one of the next lines."""
+    parts, number = [], began
+    while "'" not in rest:
+        parts.append(rest)
+        number, rest = next(lines, (0, ""))
+        if not number:
+            raise ValueError(f"{INVALID} starting at line {began}: unclosed single quote")
+    last, _, after = rest.partition("'")
+    after = after.lstrip(BLANKS)
+    if after and not after.startswith("#"):
+        raise ValueError(f"{INVALID} at line {number}: unexpected content after closing quote")
+    return "\n".join((*parts, last))
 
 
 async def read_env_file(pod_uid: str, volume: Path | None, selector: FileKeySelector) -> str | None:
@@ -42,13 +76,13 @@ async def read_env_file(pod_uid: str, volume: Path | None, selector: FileKeySele
     """
     try:
         text = await blocking_for_pod(pod_uid, _read, volume, selector)
-        found = parse_env_file(text)
+        found = parse_env_file(text, selector.key)
     except (OSError, ValueError) as error:
         if selector.optional and isinstance(error, FileNotFoundError):
             return None
         raise MissingReference(f"couldn't parse env file {selector.path}: {error}") from error
-    if selector.key in found:
-        return found[selector.key]
+    if found:
+        return found
     if selector.optional:
         return None
     raise MissingReference(f"environment variable key {selector.key} not found in file {selector.path}")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 
+from podling import clock
 from podling.kubelet.version import USER_AGENT_VERSION
 from podling.machinery.durations import go_duration
 
@@ -63,6 +64,7 @@ def check_descriptors() -> None:
 async def check_health(address: str, service: str, timeout_seconds: float) -> tuple[bool, str]:
     """Return whether the service reports that it is serving, and the probe's output if not.
 
+    A connection that is refused is tried again until the time is over (source: ``pkg/probe/grpc/grpc.go``).
     Raises ``OSError`` when the process has too few descriptors left.
     """
     check_descriptors()
@@ -73,12 +75,19 @@ async def check_health(address: str, service: str, timeout_seconds: float) -> tu
 
     within = go_duration(timeout_seconds)
     options = (("grpc.primary_user_agent", f"kube-probe/{USER_AGENT_VERSION}"),)
+    end = clock.monotonic() + timeout_seconds
     async with grpc.aio.insecure_channel(address, options=options) as channel:
+        try:
+            async with clock.timeout(timeout_seconds):
+                await channel.channel_ready()
+        except TimeoutError:
+            why = "context deadline exceeded"
+            return False, f'timeout: failed to connect service "{address}" within {within}: {why}'
         check = channel.unary_unary(METHOD, encode_request, decode_response)
         try:
-            status = await check(service, timeout=timeout_seconds)
+            status = await check(service, timeout=max(0.0, end - clock.monotonic()))
         except grpc.aio.AioRpcError as error:
-            return False, _failure(address, within, error.code().name, error.details() or "")
+            return False, _failure(within, error.code().name, error.details() or "")
         except ValueError as error:
             return False, f"error: health rpc probe failed: {error}"
     if status == SERVING:
@@ -87,12 +96,17 @@ async def check_health(address: str, service: str, timeout_seconds: float) -> tu
     return False, f'service unhealthy (responded with "{name}")'
 
 
-def _failure(address: str, within: str, code: str, details: str) -> str:
+def _failure(within: str, code: str, details: str) -> str:
     if code == "UNIMPLEMENTED":
         return (
             "error: this server does not implement the grpc health protocol (grpc.health.v1.Health): "
             f"{details}"
         )
-    if code in ("DEADLINE_EXCEEDED", "UNAVAILABLE"):
-        return f'timeout: failed to connect service "{address}" within {within}: {details}'
-    return f"error: health rpc probe failed: {details}"
+    if code == "DEADLINE_EXCEEDED":
+        return f"timeout: health rpc did not complete within {within}"
+    return f"error: health rpc probe failed: rpc error: code = {_go_code(code)} desc = {details}"
+
+
+def _go_code(name: str) -> str:
+    """Return Go's name of a code: ``NotFound`` for ``NOT_FOUND``."""
+    return name.title().replace("_", "").replace("Cancelled", "Canceled")

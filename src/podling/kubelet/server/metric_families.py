@@ -43,6 +43,10 @@ OWN: Kinds = {
         COUNTER,
         "[ALPHA] Cumulative number of errors when starting containers",
     ),
+    "kubelet_terminated_containers_total": (
+        COUNTER,
+        "[ALPHA] Cumulative number of containers that failed or succeeded, by exit code",
+    ),
     "kubelet_started_user_namespaced_pods_total": (
         COUNTER,
         "[ALPHA] Cumulative number of pods with user namespaces started. This metric will only be collected "

@@ -15,10 +15,12 @@ from pathlib import Path
 import msgspec
 from aiohttp import web
 
+from podling import clock
 from podling.api.core_v1 import PodList
 from podling.kubelet.config import KubeletConfig
 from podling.kubelet.file_watch import FileWatch
 from podling.kubelet.pods.pod_source import PodSource
+from podling.kubelet.server.component_pages import page_response, served_pages
 from podling.kubelet.server.container_metrics import container_metrics_text
 from podling.kubelet.server.disk_use import DiskMeter
 from podling.kubelet.server.image_api import image_routes
@@ -71,6 +73,7 @@ class KubeletServer:
         self._watch = FileWatch()
         self._turns = LogTurns()
         self._runner: web.AppRunner | None = None
+        self._started = clock.now()
         self._samples: dict[str, Sample] = {}
         self._machine = MachineMeter()
         self._disks = DiskMeter()
@@ -91,6 +94,7 @@ class KubeletServer:
             ("/metrics/resource", self._resource_metrics),
             ("/stats/summary", self._stats_summary),
             ("/configz", self._configz),
+            *((path, self._component_page) for path in served_pages(self._config)),
             ("/runningpods/", self._running_pods),
             ("/logs/{path:.*}", self._debugging(self._system_log)),
             ("/containerLogs" + container, self._debugging(self._container_log)),
@@ -176,6 +180,10 @@ class KubeletServer:
         from podling.kubelet.server.configz import configz
 
         return web.json_response(configz(self._config))
+
+    async def _component_page(self, request: web.Request) -> web.Response:
+        served = (*served_pages(self._config), "/configz", "/healthz", "/metrics")
+        return page_response(request, self._config, self._started, served)
 
     async def _running_pods(self, request: web.Request) -> web.Response:
         body = codec.encode(PodList(items=await running_pods(self._pods().runtime)))

@@ -16,7 +16,14 @@ from msgspec import Struct
 MASTERS = "system:masters"
 AUTHENTICATED = "system:authenticated"
 API_SERVER = "kube-apiserver-kubelet-client"
-SUBRESOURCES = (("/stats/", "stats"), ("/metrics", "metrics"), ("/logs/", "log"), ("/spec/", "spec"))
+SUBRESOURCES = (
+    ("/stats/", "stats"),
+    ("/metrics", "metrics"),
+    ("/logs/", "log"),
+    ("/spec/", "spec"),
+    ("/statusz", "statusz"),
+    ("/flagz", "configz"),
+)
 FINE_GRAINED = (
     ("/pods", "pods"),
     ("/runningpods/", "pods"),

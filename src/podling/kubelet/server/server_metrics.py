@@ -82,6 +82,9 @@ def _add_counters(page: Page, counted: KubeletMetrics) -> None:
     for (code, kind), number in sorted(counted.started_containers_errors.items()):
         labels = labels_of(code=code, container_type=kind)
         page.add("kubelet_started_containers_errors_total", labels, number)
+    for (kind, code, reason), number in sorted(counted.terminated_containers.items()):
+        labels = labels_of(container_type=kind, exit_code=code, reason=reason)
+        page.add("kubelet_terminated_containers_total", labels, number)
     for name, label, numbers in (
         ("kubelet_started_containers_total", "container_type", counted.started_containers),
         ("kubelet_pod_infeasible_resizes_total", "reason_detail", counted.infeasible_resizes),

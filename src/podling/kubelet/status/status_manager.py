@@ -23,6 +23,8 @@ from podling import clock
 from podling.api.core_v1 import Pod, PodStatus
 from podling.client.base import Client, Unreachable
 from podling.client.informer import revision_number
+from podling.kubelet.kubelet_metrics import KubeletMetrics
+from podling.kubelet.status.container_ends import new_ends
 from podling.kubelet.status.phase import TERMINAL_PHASES
 from podling.kubelet.status.status_merge import merge_status
 from podling.machinery.errors import ApiError, is_conflict, is_invalid, is_not_found
@@ -76,8 +78,8 @@ class _Entry:
 class StatusManager:
     """Sends the statuses of one node's pods to the API server."""
 
-    def __init__(self, client: Client) -> None:
-        self._client = client
+    def __init__(self, client: Client, metrics: KubeletMetrics) -> None:
+        self._client, self._metrics = client, metrics
         self._supervisor = Supervisor()
         self._entries: dict[str, _Entry] = {}
 
@@ -119,9 +121,10 @@ class StatusManager:
         uid = pod.metadata.uid or ""
         entry = self._entries.get(uid)
         if entry is None:
-            entry = self._entries[uid] = _Entry(pod, status)
+            entry = self._entries[uid] = _Entry(pod, pod.status)
         if entry.version and entry.status == status and entry.may_run == may_run:
             return
+        self._metrics.terminated_containers.update(new_ends(entry.status, status))
         entry.status, entry.may_run = status, may_run
         entry.version += 1
         self._start_writing(entry, urgent=not soon)

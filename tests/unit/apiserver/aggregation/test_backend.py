@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import json
 from collections.abc import AsyncIterator
@@ -98,6 +99,8 @@ class Far:
 
     def __init__(self) -> None:
         self.asked: list[tuple[str, str | None, list[str]]] = []
+        self.lengths: list[tuple[str | None, bytes]] = []
+        """The stated length of each body, and the body."""
         self.kept = {"moons": ["io", "europa"], "rings": ["a", "b"], "orbits": ["low"]}
 
     async def answer(self, request: web.BaseRequest) -> web.StreamResponse:
@@ -112,6 +115,9 @@ class Far:
             async for message in socket:
                 await socket.send_str(f"{message.data}, {request.headers['X-Remote-User']}")
             return socket
+        if request.method == "POST":
+            self.lengths.append((request.headers.get("Content-Length"), await request.read()))
+            return web.json_response({}, status=201)
         if request.path == "/openapi/v2":
             return web.json_response(SWAGGER)
         if request.path.startswith("/openapi/v3"):
@@ -210,8 +216,8 @@ async def near_server(pki: Pki) -> AsyncIterator[tuple[ApiServer, str]]:
         await store.close()
 
 
-async def get(url: str, token: str) -> tuple[int, Any]:
-    headers = {"Authorization": f"Bearer {token}", "X-Remote-User": "forged"}
+async def get(url: str, token: str, accept: str = "*/*") -> tuple[int, Any]:
+    headers = {"Authorization": f"Bearer {token}", "X-Remote-User": "forged", "Accept": accept}
     async with aiohttp.ClientSession() as session, session.get(url, headers=headers) as answer:
         return answer.status, json.loads(await answer.read())
 
@@ -236,6 +242,24 @@ async def test_requests_are_forwarded_as_the_authenticated_user(tmp_path: Path) 
         assert code == 403
         assert refused["message"].startswith('stars.far.example.com is forbidden: User "ann" cannot list')
         assert len(far.asked) == before, "who may not ask is not passed on"
+
+
+@real
+async def test_stated_length_of_a_body_goes_along(tmp_path: Path) -> None:
+    """Not every server reads a body without: Python's ``http.server`` does not."""
+    pki = Pki(tmp_path)
+
+    async def pieces() -> AsyncIterator[bytes]:
+        yield b"{}"
+
+    async with far_server(pki) as (far, port), near_server(pki) as (api, url):
+        await register(api.client(), pki, port)
+        assert await condition(api.client(), "True") == ("True", "Passed")
+        async with aiohttp.ClientSession(headers={"Authorization": "Bearer root"}) as session:
+            for body in (b'{"kind": "Star"}', pieces()):
+                async with session.post(f"{url}/apis/far.example.com/v1/stars", data=body) as answer:
+                    assert answer.status == 201
+        assert far.lengths == [("16", b'{"kind": "Star"}'), (None, b"{}")]
 
 
 @real
@@ -284,6 +308,24 @@ async def test_its_openapi_document_is_among_ours(tmp_path: Path) -> None:
 
 
 @real
+async def test_availability_follows_service_and_endpoints(tmp_path: Path) -> None:
+    pki = Pki(tmp_path)
+    async with far_server(pki) as (_, port), near_server(pki) as (api, _url):
+        client = api.client()
+        await register(client, pki, port)
+        assert await condition(client, "True") == ("True", "Passed")
+        async with asyncio.timeout(10):
+            nothing = {"endpoints": None}
+            await client.patch(EndpointSlice, "far", nothing, "default")
+            assert await condition(client, "False") == ("False", "MissingEndpoints")
+            ready = {"addresses": [primary_address()], "conditions": {"ready": True}}
+            await client.patch(EndpointSlice, "far", {"endpoints": [ready]}, "default")
+            assert await condition(client, "True") == ("True", "Passed")
+            await client.delete(Service, "far", "default")
+            assert await condition(client, "False") == ("False", "ServiceNotFound")
+
+
+@real
 async def test_a_server_that_is_not_there(tmp_path: Path) -> None:
     pki = Pki(tmp_path)
     async with near_server(pki) as (api, url):
@@ -295,6 +337,28 @@ async def test_a_server_that_is_not_there(tmp_path: Path) -> None:
         async with aiohttp.ClientSession() as session, session.get(stars, headers=headers) as answer:
             said = (answer.status, answer.headers["Content-Type"], await answer.read())
         assert said == (503, "text/plain; charset=utf-8", b"service unavailable\n")
+
+
+@real
+async def test_group_of_a_server_that_is_not_there_is_discovered_as_stale(tmp_path: Path) -> None:
+    pki = Pki(tmp_path)
+    async with near_server(pki) as (api, url):
+        client = api.client()
+        await register(client, pki, 1)
+        assert await condition(client, "False") == ("False", "FailedDiscoveryCheck")
+        version = {"groupVersion": "far.example.com/v1", "version": "v1"}
+        _, groups = await get(f"{url}/apis", "root")
+        assert groups["groups"][-1] == {
+            "name": "far.example.com",
+            "versions": [version],
+            "preferredVersion": version,
+        }
+        _, group = await get(f"{url}/apis/far.example.com", "root")
+        assert (group["kind"], group["versions"]) == ("APIGroup", [version])
+        accept = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+        _, found = await get(f"{url}/apis", "root", accept)
+        assert found["items"][-1]["metadata"]["name"] == "far.example.com"
+        assert found["items"][-1]["versions"] == [{"version": "v1", "freshness": "Stale"}]
 
 
 @asynccontextmanager

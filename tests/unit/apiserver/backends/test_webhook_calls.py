@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+from urllib.parse import urlsplit
+
 import pytest
 
 from podling.api.admissionregistration_v1 import ServiceReference, WebhookClientConfig
 from podling.api.core_v1 import Service
 from podling.api.discovery_v1 import EndpointSlice
-from podling.apiserver.backends.webhook_calls import Address, WebhookFailed, locate, said_of
+from podling.apiserver.backends.webhook_calls import Address, WebhookFailed, ask, locate, said_of
 from podling.testing import ControlPlane
 from tests.support.manifests import obj
+from tests.support.webhooks import serving_hook
 
 UNSUPPORTED = "the server was unable to respond with a content type that the client supports"
 
@@ -93,3 +98,16 @@ async def test_missing_address_fails_the_call(
         await locate(client, cluster.server.objects)
     assert str(error.value).startswith(why)
     assert error.value.code == 503
+
+
+@pytest.mark.asyncio(loop_factories=["real"])
+async def test_endpoint_is_called_by_the_name_of_its_service(tmp_path: Path) -> None:
+    async with serving_hook(tmp_path) as hook:
+        host = urlsplit(hook.client["url"]).hostname
+        address = Address(hook.client["url"], "https://hook.default.svc:443/admit", host)
+        body = json.dumps({"request": {"uid": "1"}}).encode()
+        await ask(address, hook.client["caBundle"], body, seconds=10)
+    (headers,) = hook.headers
+    assert headers["Host"] == "hook.default.svc:443"
+    assert headers["User-Agent"] == "kube-apiserver-admission"
+    assert headers["Accept"] == "application/json, */*"

@@ -59,6 +59,15 @@ def test_groups_have_a_preferred_version() -> None:
     assert discovery.resources("apps", "v9") is None
 
 
+def test_groups_in_their_list_have_no_type() -> None:
+    document = discovery.groups_document((), (("example.com", "v1"),))
+    assert (document["apiVersion"], document["kind"]) == ("v1", "APIGroupList")
+    assert {frozenset(each) for each in document["groups"]} == {
+        frozenset(("name", "versions", "preferredVersion"))
+    }
+    assert document["groups"][-1]["name"] == "example.com"
+
+
 def test_version_can_be_parsed_by_clients() -> None:
     found = discovery.version()
     assert (found.major, found.minor) == ("1", "36")

@@ -12,8 +12,8 @@ import pytest
 def volume(tmp_path: Path) -> Path:
     folder = tmp_path / "volume"
     folder.mkdir()
-    (tmp_path / "outside").write_text("A=secret\n")
-    (folder / "good").write_text("A=1\n")
+    (tmp_path / "outside").write_text("A='secret'\n")
+    (folder / "good").write_text("A='1'\n")
     (folder / "inside").symlink_to("good")
     (folder / "link").symlink_to("../outside")
     (folder / "absolute").symlink_to(tmp_path / "outside")

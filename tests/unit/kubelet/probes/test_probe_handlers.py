@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Any
 
@@ -22,6 +23,18 @@ real = pytest.mark.asyncio(loop_factories=["real"])
 
 async def probe(plain: dict[str, Any], port: int = 80, timeout: float = 1) -> Answer:
     return await run_probe(NoAnswers(), subject(port), msgspec.convert(plain, Probe), timeout)  # type: ignore[arg-type]
+
+
+async def serve_checks(port: int, check: Callable[[bytes, Any], Awaitable[bytes]]) -> tuple[Any, int]:
+    """Start a server of the health check; return it and its port."""
+    grpc = pytest.importorskip("grpc")
+    service, method = METHOD.strip("/").split("/")
+    handler = grpc.unary_unary_rpc_method_handler(check)
+    found = grpc.aio.server()
+    found.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(service, {method: handler}),))
+    port = found.add_insecure_port(f"127.0.0.1:{port}")
+    await found.start()
+    return found, port
 
 
 @real
@@ -128,19 +141,13 @@ async def test_open_port_is_enough_for_a_tcp_probe() -> None:
     ],
 )
 async def test_grpc_probe_follows_the_serving_status(status: int, answer: Answer) -> None:
-    grpc = pytest.importorskip("grpc")
     requests: list[bytes] = []
 
     async def check(request: bytes, _: Any) -> bytes:
         requests.append(request)
         return bytes([8, status])
 
-    handler = grpc.unary_unary_rpc_method_handler(check)
-    service, method = METHOD.strip("/").split("/")
-    grpc_server = grpc.aio.server()
-    grpc_server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(service, {method: handler}),))
-    port = grpc_server.add_insecure_port("127.0.0.1:0")
-    await grpc_server.start()
+    grpc_server, port = await serve_checks(0, check)
     try:
         assert await probe({"grpc": {"port": port, "service": "live"}}, timeout=5) == answer
     finally:
@@ -152,8 +159,55 @@ async def test_grpc_probe_follows_the_serving_status(status: int, answer: Answer
 async def test_grpc_probe_fails_without_a_server() -> None:
     pytest.importorskip("grpc")
     answer = await probe({"grpc": {"port": 1}}, timeout=0.3)
-    assert not answer.success
-    assert answer.output.startswith('timeout: failed to connect service "127.0.0.1:1" within 300ms: ')
+    text = 'timeout: failed to connect service "127.0.0.1:1" within 300ms: context deadline exceeded'
+    assert answer == Answer(False, text)
+
+
+@real
+async def test_grpc_probe_fails_in_the_words_of_kubernetes() -> None:
+    async def check(request: bytes, context: Any) -> bytes:
+        if request == encode_request("slow"):
+            await asyncio.Event().wait()
+        name = "NOT_FOUND" if request else "CANCELLED"
+        await context.abort(getattr(pytest.importorskip("grpc").StatusCode, name), "unknown service")
+        return b""
+
+    found, port = await serve_checks(0, check)
+    failed = "error: health rpc probe failed: rpc error: code = {} desc = unknown service"
+    try:
+        for service, text in (
+            ("none", failed.format("NotFound")),
+            ("", failed.format("Canceled")),
+            ("slow", "timeout: health rpc did not complete within 500ms"),
+        ):
+            plain = {"grpc": {"port": port, "service": service}}
+            assert await probe(plain, timeout=0.5) == Answer(False, text)
+    finally:
+        await found.stop(None)
+
+
+@real
+async def test_grpc_probe_waits_for_a_server_that_starts_within_its_time() -> None:
+    failed = asyncio.Event()
+
+    async def hang_up(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        failed.set()
+        writer.close()
+
+    async def check(_request: bytes, _context: Any) -> bytes:
+        return bytes([8, 1])
+
+    listener = await asyncio.start_server(hang_up, "127.0.0.1", 0)
+    port = listener.sockets[0].getsockname()[1]
+    asked = asyncio.create_task(probe({"grpc": {"port": port}}, timeout=20))
+    await failed.wait()
+    listener.close()
+    await listener.wait_closed()
+    found, _ = await serve_checks(port, check)
+    try:
+        assert await asked == Answer(True, "service healthy")
+    finally:
+        await found.stop(None)
 
 
 async def test_unknown_port_is_an_error_not_a_failure() -> None:

@@ -37,6 +37,8 @@ def test_administrators_are_trusted() -> None:
         ("GET", "/metrics", "get", ("metrics",)),
         ("GET", "/metrics/cadvisor", "get", ("metrics",)),
         ("GET", "/logs/messages", "get", ("log",)),
+        ("GET", "/statusz", "get", ("statusz",)),
+        ("GET", "/flagz", "get", ("configz",)),
         ("GET", "/pods", "get", ("pods", "proxy")),
         ("GET", "/pods/", "get", ("pods", "proxy")),
         ("GET", "/runningpods/", "get", ("pods", "proxy")),

@@ -12,9 +12,18 @@ from hypothesis import strategies as st
 from msgspec import structs
 
 from podling import clock
-from podling.api.core_v1 import Pod, PodIP, PodStatus
+from podling.api.core_v1 import (
+    ContainerState,
+    ContainerStateRunning,
+    ContainerStateTerminated,
+    ContainerStatus,
+    Pod,
+    PodIP,
+    PodStatus,
+)
 from podling.client.base import Client
 from podling.client.local import LocalClient
+from podling.kubelet.kubelet_metrics import KubeletMetrics
 from podling.kubelet.status import status_manager
 from podling.kubelet.status.status_manager import StatusManager, retry_seconds
 from podling.testing import ControlPlane
@@ -50,9 +59,11 @@ class Desk:
     held: Pod
     other: Client
     manager: StatusManager = field(init=False)
+    metrics: KubeletMetrics = field(init=False)
 
     def __post_init__(self) -> None:
-        self.manager = StatusManager(self.client)
+        self.metrics = KubeletMetrics()
+        self.manager = StatusManager(self.client, self.metrics)
         self.manager.update_pod(self.held)
 
     async def stored(self) -> Pod:
@@ -201,3 +212,37 @@ def test_retry_wait_grows_to_a_maximum(failures: int, refused: bool) -> None:
     assert waits == sorted(waits)
     bound = status_manager.REFUSED_SECONDS_MAX if refused else status_manager.RETRY_SECONDS_MAX
     assert 1 <= waits[0] <= waits[1] <= bound
+
+
+def ended(number: int, code: int, reason: str) -> ContainerState:
+    end = ContainerStateTerminated(container_id=f"oci://{number}", exit_code=code, reason=reason)
+    return ContainerState(terminated=end)
+
+
+async def test_each_end_of_a_container_is_counted_once(desk: Desk) -> None:
+    running = ContainerState(running=ContainerStateRunning())
+    first, second = ended(1, 139, "Error"), ended(2, 0, "Completed")
+    init = (ContainerStatus(name="init", state=ended(0, 0, "Completed")),)
+    for state, last in (
+        (running, ContainerState()),
+        (first, ContainerState()),
+        (running, first),
+        (second, first),
+    ):
+        status = ContainerStatus(name="app", state=state, last_state=last)
+        desk.manager.decide(desk.held, PodStatus(init_container_statuses=init, container_statuses=(status,)))
+    assert desk.metrics.terminated_containers == {
+        ("init_container", "0", "Completed"): 1,
+        ("container", "139", "Error"): 1,
+        ("container", "0", "Completed"): 1,
+    }
+
+
+async def test_ends_in_the_status_of_the_api_were_counted_before(cluster: ControlPlane) -> None:
+    status = PodStatus(container_statuses=(ContainerStatus(name="app", state=ended(1, 1, "Error")),))
+    metrics = KubeletMetrics()
+    manager = StatusManager(Noting(cluster), metrics)
+    held = structs.replace(await cluster.client.create(pod()), status=status)
+    manager.decide(held, status)
+    assert not metrics.terminated_containers
+    await manager.close()
