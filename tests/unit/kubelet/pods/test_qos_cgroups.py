@@ -7,10 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
-from podling.api.core_v1 import Event, Pod
+from podling.api.core_v1 import Event, Node, Pod
 from podling.client.base import PatchType
 from podling.kubelet.config import KubeletConfig
+from podling.kubelet.node.machine import most_processes
 from podling.runtime.base import LinuxResources, RuntimeFailure
 from podling.runtime.sim import SimRuntime
 from podling.testing import ControlPlane
@@ -124,3 +126,15 @@ async def test_limit_that_cannot_be_set_is_an_event_and_is_tried_again(
         await node.pass_time(61)
         done = ("NodeAllocatableEnforced", "Updated Node Allocatable limit across pods")
         assert sorted(await node_events(node), reverse=True) == [done, failed]
+
+
+async def test_reserved_processes_are_not_for_pods(
+    cluster: ControlPlane, tmp_path: Path, machine: GroupedRuntime
+) -> None:
+    """The machine's largest number of processes is no part of the node's capacity in the API."""
+    config = replace(CONFIG, kube_reserved={"pid": "1000"})
+    async with sim_node(cluster, tmp_path, config=config, runtime=machine) as node:
+        await node.pass_time(1)
+        assert machine.limits["/podling"].pids_limit == most_processes() - 1000
+        (found,) = (await node.client.list(Node)).items
+        assert "pid" not in found.status.capacity
