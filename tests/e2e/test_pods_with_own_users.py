@@ -13,6 +13,7 @@ import pytest
 
 from tests.e2e.conftest import missing_for_containers
 from tests.support.clusters import RealCluster, namespace, shell_pod
+from tests.support.pod_processes import kill_process_namespace
 
 pytestmark = [
     pytest.mark.e2e,
@@ -133,6 +134,37 @@ def test_restarted_container_has_the_same_users_and_its_message_is_known(many: R
     many.kubectl("wait", "pod/many", f"--for=jsonpath={status}=over\n", "--timeout=60s", *WHERE)
     many.kubectl("wait", "pod/many", "--for=condition=Ready", "--timeout=60s", *WHERE)
     assert run(many, "cat /proc/self/uid_map") == before
+
+
+def test_new_sandbox_has_the_same_users_and_finds_its_files(cluster: RealCluster) -> None:
+    """The namespace of users goes with the sandbox; the IDs of the node belong to the pod."""
+    script = "cat /proc/self/uid_map /work/file; echo mine > /work/file; exec sleep 3600"
+    mounts = {"volumeMounts": [{"name": "work", "mountPath": "/work"}]}
+    volumes = [{"name": "work", "emptyDir": {}}]
+    cluster.apply(
+        shell_pod(
+            "renewed",
+            script,
+            container=mounts,
+            hostUsers=False,
+            shareProcessNamespace=True,
+            volumes=volumes,
+        )
+    )
+    try:
+        cluster.wait_ready("renewed")
+        before = cluster.kubectl("logs", "renewed").split()
+        space = cluster.kubectl("exec", "renewed", "--", "readlink", "/proc/self/ns/user")
+        kill_process_namespace(cluster.get("pod", "renewed")["metadata"]["uid"])
+        again = "--for=jsonpath={.status.containerStatuses[0].restartCount}=1"
+        cluster.kubectl("wait", "pod/renewed", again, "--timeout=60s")
+        cluster.wait_ready("renewed")
+        assert cluster.kubectl("exec", "renewed", "--", "readlink", "/proc/self/ns/user") != space
+        after = cluster.kubectl("logs", "renewed").split()
+        assert (before[0], before[2], after[3]) == ("0", "65536", "mine")
+        assert after[:3] == before[:3]
+    finally:
+        cluster.kubectl("delete", "pod", "renewed", "--grace-period=1")
 
 
 def test_user_outside_of_the_range_is_an_error_of_the_container(cluster: RealCluster) -> None:
