@@ -149,3 +149,31 @@ async def until_limits_are(node: RealNode, expected: Values) -> None:
     while (found := values(node.deps.config.cgroup_root)) != expected:
         assert clock.monotonic() < deadline, f"the limits are {found}, not {expected}"
         await clock.sleep(0.1)
+
+
+async def test_container_reads_the_huge_pages_that_it_may_use(tmp_path: Path) -> None:
+    """In a variable and in a file; the kubelet is told that the node has them, and the container uses none."""
+    config = KubeletConfig(capacity={"hugepages-2Mi": "64Mi"}, eviction_hard={})
+    amounts = {"cpu": "100m", "memory": "32Mi", "hugepages-2Mi": "8Mi"}
+    fields = [
+        {"resource": f"{what}.hugepages-2Mi", "divisor": divisor, "containerName": "main"}
+        for what, divisor in (("limits", "1Mi"), ("requests", "1"))
+    ]
+    env = [{"name": f"PAGES_{n}", "valueFrom": {"resourceFieldRef": each}} for n, each in enumerate(fields)]
+    items = [{"path": f"pages-{n}", "resourceFieldRef": each} for n, each in enumerate(fields)]
+    main = {
+        "name": "main",
+        "resources": {"requests": amounts, "limits": amounts},
+        "env": env,
+        "volumeMounts": [{"name": "about", "mountPath": "/about"}],
+    }
+    about = [{"name": "about", "downwardAPI": {"items": items}}]
+    async with real_node(tmp_path, config) as node:
+        pod = await node.run("pages", main, volumes=about)
+        assert pod.status.phase == "Running", pod.status.message
+        script = "echo $PAGES_0 $PAGES_1; head /about/pages-0; echo; head /about/pages-1"
+        said = await node.exec(pod, "main", "sh", "-c", script)
+        assert said.out.split() == ["8", str(8 << 20)] * 2
+        more = {**amounts, "hugepages-2Mi": "64Mi"}
+        late = await node.run("late", {"name": "main", "resources": {"requests": more, "limits": more}})
+        assert (late.status.phase, late.status.reason) == ("Failed", "OutOfhugepages-2Mi")
