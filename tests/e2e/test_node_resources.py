@@ -152,7 +152,7 @@ async def until_limits_are(node: RealNode, expected: Values) -> None:
 
 
 async def test_container_reads_the_huge_pages_that_it_may_use(tmp_path: Path) -> None:
-    """In a variable and in a file; the kubelet is told that the node has them, and the container uses none."""
+    """In a variable and in a file. Only the settings of the kubelet say that the node has huge pages."""
     config = KubeletConfig(capacity={"hugepages-2Mi": "64Mi"}, eviction_hard={})
     amounts = {"cpu": "100m", "memory": "32Mi", "hugepages-2Mi": "8Mi"}
     fields = [
