@@ -310,6 +310,8 @@ def test_memory_in_use_is_not_taken_away(sizes: RealCluster) -> None:
     assert of_pod(sizes, "whole").memory == 96 * MIB
     sizes.kubectl("exec", "whole", "--", "kill", pid)
     until(lambda: of_pod(sizes, "whole").memory == 20 * MIB)
+    (status,) = status_of(sizes, "whole")["containerStatuses"]
+    assert (status["restartCount"], "running" in status["state"]) == (0, True)
 
 
 def error_of(cluster: RealCluster, name: str) -> str:
