@@ -69,7 +69,7 @@ def test_file_configures_a_cluster_and_options_win(cluster: RealCluster, tmp_pat
     assert "Object 'apiVersion' is missing" in refused.err
 
 
-def test_kubelet_that_does_not_register_leaves_its_node_alone_and_reports_as_often_as_told(
+def test_kubelet_that_does_not_register_leaves_its_node_alone(
     cluster: RealCluster,
 ) -> None:
     """The status is written every second; without the option an idle node writes it every five minutes."""
