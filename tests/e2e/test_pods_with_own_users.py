@@ -7,13 +7,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
+from podling.kubelet.config import KubeletConfig
 from tests.e2e.conftest import missing_for_containers
 from tests.support.clusters import RealCluster, namespace, shell_pod
 from tests.support.pod_processes import kill_process_namespace
+from tests.support.real_kubelet import real_node
 
 pytestmark = [
     pytest.mark.e2e,
@@ -179,3 +183,20 @@ def test_user_outside_of_the_range_is_an_error_of_the_container(cluster: RealClu
         )
     finally:
         cluster.kubectl("delete", "pod", "far-user")
+
+
+async def test_users_are_of_the_range_that_the_kubelet_was_given(tmp_path: Path) -> None:
+    """As if ``getsubids`` showed it. A kubelet that starts without a range lets pods keep what they have."""
+    given = "0: kubelet 458752 8388608\n"
+    async with real_node(tmp_path, KubeletConfig(eviction_hard={})) as node:
+        deps = node.deps
+        for read in ((given, given), None):
+            await node.stop()
+            node.deps = replace(deps, read_subordinate_ids=lambda read=read: read)
+            await node.start()
+            if read:
+                await node.run("given", {"name": "main"}, hostUsers=False)
+            pod = await node.phase("given", "Running")
+            for ids in ("uid_map", "gid_map"):
+                said = await node.exec(pod, "main", "cat", f"/proc/self/{ids}")
+                assert said.out.split() == ["0", "458752", "65536"]
