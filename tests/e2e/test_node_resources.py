@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -9,12 +10,15 @@ import pytest
 from msgspec.structs import replace
 
 from podling import clock
+from podling.api.core_v1 import Node
 from podling.kubelet.config import KubeletConfig
 from podling.kubelet.configuration.files import load
 from podling.kubelet.kubelet import Kubelet
+from podling.kubelet.node.machine import most_processes
 from podling.runtime.base import LinuxResources
 from podling.runtime.failures import RuntimeFailure
 from tests.support import oci_node
+from tests.support.cgroup_values import Values, shares, values
 from tests.support.real_kubelet import RealNode, real_node
 
 pytestmark = [
@@ -118,3 +122,58 @@ async def test_pods_have_the_process_limit_of_the_kubelets_file(tmp_path: Path) 
         assert said.code != 0
         assert "can't fork" in said.err
         assert "all" not in said.out
+
+
+async def test_all_pods_together_get_what_is_not_reserved(tmp_path: Path) -> None:
+    """The cgroup above all pods has the limit, and only where the kubelet is to enforce it."""
+    kept = {"cpu": "500m", "memory": "128Mi", "pid": "1000"}
+    config = KubeletConfig(kube_reserved=kept, system_reserved={"memory": "64Mi"}, eviction_hard={})
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    processes = most_processes()
+    all_shares = (os.cpu_count() or 1) * 1024
+    async with real_node(tmp_path, config) as node:
+        await node.run("any", {"name": "main"})
+        limits = Values(shares(all_shares - 512), None, memory - (192 << 20), processes - 1000)
+        await until_limits_are(node, limits)
+        (found,) = (await node.client.list(Node)).items
+        assert found.status.allocatable["memory"] == f"{(memory - (192 << 20)) >> 10}Ki"
+        await node.stop()
+        node.deps = replace(node.deps, config=replace(node.deps.config, enforce_node_allocatable=()))
+        await node.start()
+        await until_limits_are(node, Values(shares(all_shares), None, memory, processes))
+
+
+async def until_limits_are(node: RealNode, expected: Values) -> None:
+    """Wait until the cgroup above all pods has these limits."""
+    deadline = clock.monotonic() + DEADLINE_SECONDS
+    while (found := values(node.deps.config.cgroup_root)) != expected:
+        assert clock.monotonic() < deadline, f"the limits are {found}, not {expected}"
+        await clock.sleep(0.1)
+
+
+async def test_container_reads_the_huge_pages_that_it_may_use(tmp_path: Path) -> None:
+    """In a variable and in a file. Only the settings of the kubelet say that the node has huge pages."""
+    config = KubeletConfig(capacity={"hugepages-2Mi": "64Mi"}, eviction_hard={})
+    amounts = {"cpu": "100m", "memory": "32Mi", "hugepages-2Mi": "8Mi"}
+    fields = [
+        {"resource": f"{what}.hugepages-2Mi", "divisor": divisor, "containerName": "main"}
+        for what, divisor in (("limits", "1Mi"), ("requests", "1"))
+    ]
+    env = [{"name": f"PAGES_{n}", "valueFrom": {"resourceFieldRef": each}} for n, each in enumerate(fields)]
+    items = [{"path": f"pages-{n}", "resourceFieldRef": each} for n, each in enumerate(fields)]
+    main = {
+        "name": "main",
+        "resources": {"requests": amounts, "limits": amounts},
+        "env": env,
+        "volumeMounts": [{"name": "about", "mountPath": "/about"}],
+    }
+    about = [{"name": "about", "downwardAPI": {"items": items}}]
+    async with real_node(tmp_path, config) as node:
+        pod = await node.run("pages", main, volumes=about)
+        assert pod.status.phase == "Running", pod.status.message
+        script = "echo $PAGES_0 $PAGES_1; head /about/pages-0; echo; head /about/pages-1"
+        said = await node.exec(pod, "main", "sh", "-c", script)
+        assert said.out.split() == ["8", str(8 << 20)] * 2
+        more = {**amounts, "hugepages-2Mi": "64Mi"}
+        late = await node.run("late", {"name": "main", "resources": {"requests": more, "limits": more}})
+        assert (late.status.phase, late.status.reason) == ("Failed", "OutOfhugepages-2Mi")

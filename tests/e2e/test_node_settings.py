@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from collections.abc import Iterator
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -65,3 +67,37 @@ def test_file_configures_a_cluster_and_options_win(cluster: RealCluster, tmp_pat
     assert refused.code == 1
     assert str(kubelet) in refused.err
     assert "Object 'apiVersion' is missing" in refused.err
+
+
+def test_kubelet_that_does_not_register_leaves_its_node_alone(
+    cluster: RealCluster,
+) -> None:
+    """The status is written every second; without the option an idle node writes it every five minutes."""
+    cluster.up("--node-labels", "rack=one")
+    (before,) = cluster.get("nodes")["items"]
+    name = before["metadata"]["name"]
+    cluster.down()
+    given = ("--node-labels", "rack=two", "--register-with-taints", "a=b:NoSchedule")
+    cluster.up("--register-node=false", *given, "--node-status-update-frequency", "1s")
+    (after,) = cluster.get("nodes")["items"]
+    assert after["metadata"]["uid"] == before["metadata"]["uid"]
+    assert after["metadata"]["labels"] == before["metadata"]["labels"]
+    assert "taints" not in after["spec"]
+    beats = heartbeats(cluster, name, 4)
+    assert timedelta(seconds=2) <= beats[-1] - beats[0] <= timedelta(seconds=30)
+
+
+def heartbeats(cluster: RealCluster, node: str, number: int) -> list[datetime]:
+    """Watch a node; return the times of so many of its heartbeats."""
+    time = "jsonpath={.status.conditions[?(@.type=='Ready')].lastHeartbeatTime}{'\\n'}"
+    watching = cluster.kubectl_command("get", "node", node, "-w", "-o", time)
+    found: list[datetime] = []
+    with subprocess.Popen(watching, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            if (beat := datetime.fromisoformat(line.strip())) not in found:
+                found.append(beat)
+            if len(found) == number:
+                break
+        process.terminate()
+    return found

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import platform
+import re
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,7 +17,7 @@ from msgspec.structs import replace
 from podling.api.core_v1 import Node, Pod
 from podling.kubelet.config import KubeletConfig
 from podling.kubelet.node.machine import primary_address
-from tests.support import oci_node
+from tests.support import descriptions, oci_node
 from tests.support.cgroup_values import UNIFIED
 from tests.support.clusters import RealCluster, shell_pod
 from tests.support.real_kubelet import RealNode, real_node
@@ -59,6 +60,37 @@ def test_node_reports_the_facts_of_its_machine(cluster: RealCluster) -> None:
         "NetworkUnavailable": "False",
         "Ready": "True",
     }
+
+
+def test_description_of_the_node_has_the_values_of_its_parts(cluster: RealCluster) -> None:
+    """The parts of the documentation's example, with the values of the objects that kubectl reads."""
+    (node,) = cluster.get("nodes")["items"]
+    name, status = node["metadata"]["name"], node["status"]
+    cluster.apply(shell_pod("described", "sleep 3600", container={"resources": {"requests": {"cpu": "50m"}}}))
+    try:
+        cluster.wait_ready("described")
+        text = cluster.kubectl("describe", "node", name)
+    finally:
+        cluster.kubectl("delete", "pod", "described", "--grace-period=1")
+    shown = descriptions.sections(text)
+    assert (shown["Name"], shown["Taints"], shown["Unschedulable"]) == (name, "<none>", "false")
+    assert f"kubernetes.io/hostname={name}" in shown["Labels"]
+    assert shown["Lease"]["HolderIdentity"] == name
+    conditions = [line.split() for line in shown["Conditions"][2:]]
+    assert {(row[0], row[1]) for row in conditions} == {
+        (each["type"], each["status"]) for each in status["conditions"]
+    }
+    assert shown["Addresses"] == {"InternalIP": primary_address(), "Hostname": name}
+    for part in ("capacity", "allocatable"):
+        assert shown[part.capitalize()] == status[part]
+    info = shown["System Info"]
+    assert info["Kernel Version"] == platform.release()
+    assert info["Kubelet Version"] == status["nodeInfo"]["kubeletVersion"]
+    assert info["Container Runtime Version"] == status["nodeInfo"]["containerRuntimeVersion"]
+    share = f"({5 // int(status['allocatable']['cpu'])}%)"
+    assert ["default", "described", "50m", share] in [line.split()[:4] for line in text.splitlines()]
+    (allocated,) = re.findall(r"^  cpu +(\d+)m \(\d+%\)", text, re.MULTILINE)
+    assert int(allocated) >= 50
 
 
 def test_lease_of_the_node_is_renewed(cluster: RealCluster) -> None:

@@ -7,12 +7,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
+from podling.kubelet.config import KubeletConfig
 from tests.e2e.conftest import missing_for_containers
 from tests.support.clusters import RealCluster, namespace, shell_pod
+from tests.support.pod_processes import kill_process_namespace
+from tests.support.real_kubelet import real_node
 
 pytestmark = [
     pytest.mark.e2e,
@@ -135,6 +140,37 @@ def test_restarted_container_has_the_same_users_and_its_message_is_known(many: R
     assert run(many, "cat /proc/self/uid_map") == before
 
 
+def test_new_sandbox_has_the_same_users_and_finds_its_files(cluster: RealCluster) -> None:
+    """The namespace of users goes with the sandbox; the IDs of the node belong to the pod."""
+    script = "cat /proc/self/uid_map /work/file; echo mine > /work/file; exec sleep 3600"
+    mounts = {"volumeMounts": [{"name": "work", "mountPath": "/work"}]}
+    volumes = [{"name": "work", "emptyDir": {}}]
+    cluster.apply(
+        shell_pod(
+            "renewed",
+            script,
+            container=mounts,
+            hostUsers=False,
+            shareProcessNamespace=True,
+            volumes=volumes,
+        )
+    )
+    try:
+        cluster.wait_ready("renewed")
+        before = cluster.kubectl("logs", "renewed").split()
+        space = cluster.kubectl("exec", "renewed", "--", "readlink", "/proc/self/ns/user")
+        kill_process_namespace(cluster.get("pod", "renewed")["metadata"]["uid"])
+        again = "--for=jsonpath={.status.containerStatuses[0].restartCount}=1"
+        cluster.kubectl("wait", "pod/renewed", again, "--timeout=60s")
+        cluster.wait_ready("renewed")
+        assert cluster.kubectl("exec", "renewed", "--", "readlink", "/proc/self/ns/user") != space
+        after = cluster.kubectl("logs", "renewed").split()
+        assert (before[0], before[2], after[3]) == ("0", "65536", "mine")
+        assert after[:3] == before[:3]
+    finally:
+        cluster.kubectl("delete", "pod", "renewed", "--grace-period=1")
+
+
 def test_user_outside_of_the_range_is_an_error_of_the_container(cluster: RealCluster) -> None:
     context = {"runAsUser": 65536}
     cluster.apply(shell_pod("far-user", "true", hostUsers=False, securityContext=context))
@@ -147,3 +183,20 @@ def test_user_outside_of_the_range_is_an_error_of_the_container(cluster: RealClu
         )
     finally:
         cluster.kubectl("delete", "pod", "far-user")
+
+
+async def test_users_are_of_the_range_that_the_kubelet_was_given(tmp_path: Path) -> None:
+    """As if ``getsubids`` showed it. A kubelet that starts without a range lets pods keep what they have."""
+    given = "0: kubelet 458752 8388608\n"
+    async with real_node(tmp_path, KubeletConfig(eviction_hard={})) as node:
+        deps = node.deps
+        for read in ((given, given), None):
+            await node.stop()
+            node.deps = replace(deps, read_subordinate_ids=lambda read=read: read)
+            await node.start()
+            if read:
+                await node.run("given", {"name": "main"}, hostUsers=False)
+            pod = await node.phase("given", "Running")
+            for ids in ("uid_map", "gid_map"):
+                said = await node.exec(pod, "main", "cat", f"/proc/self/{ids}")
+                assert said.out.split() == ["0", "458752", "65536"]

@@ -166,13 +166,18 @@ def test_classes_share_the_node_as_their_pods_request(sizes: RealCluster) -> Non
 
 def requested_by_burstable_pods(cluster: RealCluster) -> int:
     """Return the CPU shares of what the running pods of the class request together."""
+    return requested(cluster, "Burstable") * 1024 // 1000
+
+
+def requested(cluster: RealCluster, *classes: str) -> int:
+    """Return the thousandths of a CPU that the running pods of the classes request together."""
     running = (
         msgspec.convert(each["spec"], PodSpec)
         for each in cluster.get("pods", "-A")["items"]
-        if each["status"].get("phase") == "Running" and each["status"].get("qosClass") == "Burstable"
+        if each["status"].get("phase") == "Running" and each["status"].get("qosClass") in classes
     )
     amounts_of_cpu = (pod_requests(spec).get("cpu") for spec in running)
-    return sum(each.milli_value for each in amounts_of_cpu if each is not None) * 1024 // 1000
+    return sum(each.milli_value for each in amounts_of_cpu if each is not None)
 
 
 CAP_SYS_RESOURCE = 24
@@ -262,6 +267,7 @@ def test_resize_beyond_the_node_or_to_another_class_is_refused(sizes: RealCluste
 
 
 def test_resize_that_does_not_fit_beside_others_is_deferred_until_it_does(sizes: RealCluster) -> None:
+    """One is taken back; another is made as soon as a pod has gone that was in its way."""
     (node,) = sizes.get("nodes")["items"]
     cpus = int(node["status"]["allocatable"]["cpu"])
     resize(sizes, "capped", str(cpus), "64Mi")
@@ -269,6 +275,20 @@ def test_resize_that_does_not_fit_beside_others_is_deferred_until_it_does(sizes:
     assert of_pod(sizes, "capped") == Values(shares(256), 25000, 64 * MIB)
     resize(sizes, "capped", "250m", "64Mi")
     until(lambda: pending(sizes, "capped") == "")
+    sizes.apply(pod("holder", sized(amounts("200m"))))
+    try:
+        sizes.wait_ready("holder")
+        more = 250 + 1000 * cpus - requested(sizes, "Guaranteed", "Burstable") + 100
+        resize(sizes, "capped", f"{more}m", "64Mi")
+        until(lambda: pending(sizes, "capped") == "Deferred")
+        assert inside(sizes, "capped") == (shares(256), 25000, 64 * MIB)
+    finally:
+        sizes.kubectl("delete", "pod", "holder", "--grace-period=1")
+    until(lambda: inside(sizes, "capped") == (shares(more * 1024 // 1000), more * 100, 64 * MIB))
+    until(lambda: pending(sizes, "capped") == "")
+    assert status_of(sizes, "capped")["containerStatuses"][0]["restartCount"] == 0
+    resize(sizes, "capped", "250m", "64Mi")
+    until(lambda: inside(sizes, "capped") == (shares(256), 25000, 64 * MIB))
 
 
 def test_memory_in_use_is_not_taken_away(sizes: RealCluster) -> None:
@@ -290,6 +310,8 @@ def test_memory_in_use_is_not_taken_away(sizes: RealCluster) -> None:
     assert of_pod(sizes, "whole").memory == 96 * MIB
     sizes.kubectl("exec", "whole", "--", "kill", pid)
     until(lambda: of_pod(sizes, "whole").memory == 20 * MIB)
+    (status,) = status_of(sizes, "whole")["containerStatuses"]
+    assert (status["restartCount"], "running" in status["state"]) == (0, True)
 
 
 def error_of(cluster: RealCluster, name: str) -> str:

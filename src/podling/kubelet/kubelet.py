@@ -121,7 +121,8 @@ class Kubelet:
         self._addresses = internal_ips(node_addresses(self._machine, config, self._hostname))
         own_capacity = capacity(self._machine, config)
         self._memory = NodeMemory(value(own_capacity["memory"]), self._machine.swap)
-        self._tiers = QosCgroups(deps, self._workers.granted_specs, own_capacity, lambda: self._agent.node)
+        whole = {**own_capacity, **({"pid": str(self._machine.processes)} if self._machine.processes else {})}
+        self._tiers = QosCgroups(deps, self._workers.granted_specs, whole, lambda: self._agent.node)
         self._cpusets = CpusetReconciler(deps, self._workers, self._has_read_sources)
         chosen = _manager_settings(deps, self._machine, own_capacity)
         self._assignments = ContainerManager(chosen, deps.root_dir, self._cpusets.wake)

@@ -16,6 +16,7 @@ from podling.runtime.platform import architecture
 from podling.runtime.security_modules import is_app_armor_enabled
 
 HUGE_PAGES_FOLDER = Path("/sys/kernel/mm/hugepages")
+KERNEL_FOLDER = Path("/proc/sys/kernel")
 
 
 class Machine(Struct, frozen=True, kw_only=True):
@@ -27,6 +28,8 @@ class Machine(Struct, frozen=True, kw_only=True):
     swap: int = 0
     huge_pages: Mapping[int, int] = field(default_factory=lambda: {1 << 30: 0, 2 << 20: 0})
     """Bytes in huge pages by the size of a page."""
+    processes: int = 0
+    """The largest number of processes and threads; zero if it is unknown."""
     architecture: str = "amd64"
     operating_system: str = "linux"
     os_image: str = ""
@@ -47,6 +50,7 @@ def read_machine(root_dir: Path) -> Machine:
         memory=meminfo.get("MemTotal", 0),
         swap=meminfo.get("SwapTotal", 0),
         huge_pages=read_huge_pages(HUGE_PAGES_FOLDER),
+        processes=most_processes(),
         ephemeral_storage=_disk_size(root_dir),
         architecture=architecture(),
         operating_system=platform.system().lower(),
@@ -71,6 +75,15 @@ def primary_address() -> str:
             return str(probe.getsockname()[0])
         except OSError:
             return "127.0.0.1"
+
+
+def most_processes(folder: Path = KERNEL_FOLDER) -> int:
+    """Return how many processes and threads the kernel can have; zero if it does not say.
+
+    Upstream: ``pkg/kubelet/stats/pidlimit``.
+    """
+    texts = (_first_line(str(folder / name)) for name in ("pid_max", "threads-max"))
+    return min((int(text) for text in texts if text.isdigit()), default=0)
 
 
 def read_meminfo() -> dict[str, int]:

@@ -15,7 +15,7 @@ from podling.api.core_v1 import Node
 from podling.kubelet.blocking import blocking
 from podling.kubelet.deps import KubeletDeps
 from podling.kubelet.node.allocatable import allocatable, reservations
-from podling.kubelet.node.machine import read_meminfo
+from podling.kubelet.node.machine import most_processes, read_meminfo
 from podling.kubelet.node.node_pressure import ALLOCATABLE_MEMORY, Observation
 from podling.machinery.quantity import value
 from podling.runtime.base import ContainerStats, KeepsLogs
@@ -66,12 +66,12 @@ def machine_left(root_dir: Path, capacity: Mapping[str, str]) -> dict[str, Obser
 
 
 def _processes_left() -> dict[str, Observation]:
+    most = most_processes()
     try:
-        most = int(Path("/proc/sys/kernel/pid_max").read_text())
         running = int(Path("/proc/loadavg").read_text().split()[3].partition("/")[2])
     except (OSError, ValueError, IndexError):
         return {}
-    return {"pid.available": Observation(max(0, most - running), most)}
+    return {"pid.available": Observation(max(0, most - running), most)} if most else {}
 
 
 def simulated_left(

@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from podling import clock
 from podling.kubelet.blocking import blocking
-from podling.kubelet.node.machine import read_meminfo
+from podling.kubelet.node.machine import most_processes, read_meminfo
 from podling.kubelet.server.snapshot import UsageSnapshot
 from podling.runtime.base import KeepsLogs, Runtime
 from podling.runtime.figures import InterfaceFigures
@@ -96,7 +96,6 @@ def _real(at: datetime) -> MachineUse | None:
         return None
     meminfo, faults = read_meminfo(), counters(_text("/proc/vmstat"))
     started = counters(stat).get("btime")
-    most, running = processes_of(_text("/proc/sys/kernel/pid_max"), _text("/proc/loadavg"))
     total, swap = meminfo.get("MemTotal", 0), meminfo.get("SwapTotal", 0)
     return MachineUse(
         at,
@@ -110,8 +109,8 @@ def _real(at: datetime) -> MachineUse | None:
         major_page_faults=faults.get("pgmajfault", 0),
         swap_total_bytes=swap,
         swap_bytes=max(0, swap - meminfo.get("SwapFree", 0)),
-        processes=running,
-        processes_max=most,
+        processes=processes_of(_text("/proc/loadavg")),
+        processes_max=most_processes(),
         interfaces=own_interfaces(_text("/proc/self/net/dev")),
     )
 
@@ -122,12 +121,12 @@ def counters(text: str) -> dict[str, int]:
     return {pair[0]: int(pair[1]) for pair in pairs if len(pair) == 2 and pair[1].isdigit()}
 
 
-def processes_of(pid_max: str, loadavg: str) -> tuple[int, int]:
-    """Return the largest and the present number of processes; zeros if the texts have none. Pure."""
+def processes_of(loadavg: str) -> int:
+    """Return the present number of processes; zero if the text has none. Pure."""
     try:
-        return int(pid_max), int(loadavg.split()[3].partition("/")[2])
+        return int(loadavg.split()[3].partition("/")[2])
     except (ValueError, IndexError):
-        return 0, 0
+        return 0
 
 
 def own_interfaces(table: str) -> tuple[InterfaceFigures, ...]:

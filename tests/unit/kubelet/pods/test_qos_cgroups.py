@@ -7,11 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
-from podling.api.core_v1 import Event, Pod
+from podling.api.core_v1 import Event, Node, Pod
 from podling.client.base import PatchType
 from podling.kubelet.config import KubeletConfig
-from podling.runtime.base import LinuxResources, RuntimeFailure
+from podling.kubelet.node.machine import most_processes
+from podling.machinery.quantity import value
+from podling.runtime.base import LinuxResources, RuntimeFailure, Sandbox, SandboxSpec
 from podling.runtime.sim import SimRuntime
 from podling.testing import ControlPlane
 from tests.support.kubelet_node import SimNode, pod, sim_node
@@ -31,6 +34,7 @@ class GroupedRuntime(SimRuntime):
     def __init__(self) -> None:
         super().__init__()
         self.limits: dict[str, LinuxResources] = {}
+        self.pods: dict[str, LinuxResources] = {}
         self.writes = 0
         self.fails = False
 
@@ -39,6 +43,10 @@ class GroupedRuntime(SimRuntime):
             raise RuntimeFailure("device or resource busy")
         self.writes += 1
         self.limits[path] = resources
+
+    async def run_sandbox(self, spec: SandboxSpec) -> Sandbox:
+        self.pods[spec.pod_name] = spec.resources
+        return await super().run_sandbox(spec)
 
     @property
     def shares(self) -> int | None:
@@ -124,3 +132,45 @@ async def test_limit_that_cannot_be_set_is_an_event_and_is_tried_again(
         await node.pass_time(61)
         done = ("NodeAllocatableEnforced", "Updated Node Allocatable limit across pods")
         assert sorted(await node_events(node), reverse=True) == [done, failed]
+
+
+async def test_reserved_processes_are_not_for_pods(
+    cluster: ControlPlane, tmp_path: Path, machine: GroupedRuntime
+) -> None:
+    """The machine's largest number of processes is no part of the node's capacity in the API."""
+    config = replace(CONFIG, kube_reserved={"pid": "1000"})
+    async with sim_node(cluster, tmp_path, config=config, runtime=machine) as node:
+        await node.pass_time(1)
+        assert machine.limits["/podling"].pids_limit == most_processes() - 1000
+        (found,) = (await node.client.list(Node)).items
+        assert "pid" not in found.status.capacity
+
+
+async def test_memory_is_kept_at_every_level_of_cgroups(
+    cluster: ControlPlane, tmp_path: Path, machine: GroupedRuntime
+) -> None:
+    """A container's memory is kept only as far as that of its pod, its class and all pods is."""
+    config = replace(CONFIG, feature_gates={"MemoryQoS": True}, memory_reservation_policy="TieredReservation")
+    exact = {"cpu": "1", "memory": "1Gi"}
+    async with sim_node(cluster, tmp_path, config=config, runtime=machine) as node:
+        for name, resources in (
+            ("exact", {"requests": exact, "limits": exact}),
+            ("roomy", {"requests": {"memory": "2Gi"}}),
+        ):
+            await node.create(pod(name, containers=[{"name": name, "image": "a:1", "resources": resources}]))
+        await node.pass_time(1)
+        assert machine.limits["/podling"].unified == {"memory.min": str(3 * GIB)}
+        assert machine.limits["/podling/burstable"].unified == {"memory.low": str(2 * GIB)}
+        assert machine.pods["exact"].unified == {"memory.min": str(GIB)}
+        assert machine.pods["roomy"].unified == {"memory.low": str(2 * GIB)}
+        found = {
+            each.name: each.resources.unified for each in await machine.list_containers() if each.resources
+        }
+        most = value((await node.client.list(Node)).items[0].status.allocatable["memory"])
+        assert 6 * GIB < most < 7 * GIB, "less what is reserved and the threshold"
+        high = int(2 * GIB + 0.9 * (most - 2 * GIB)) // 4096 * 4096
+        whole = {"memory.oom.group": "1"}
+        assert found == {
+            "exact": {"memory.min": str(GIB), **whole},
+            "roomy": {"memory.low": str(2 * GIB), "memory.high": str(high), **whole},
+        }
