@@ -24,6 +24,7 @@ from podling.node.static_pods import complete_static_pod
 from podling.runtime.oci import detect
 from podling.testing import ControlPlane, memory_cluster
 from tests.support import oci_node
+from tests.support.kubelet_node import unmount_volumes
 from tests.support.oci_node import Said
 
 NODE = "node-1"
@@ -112,3 +113,4 @@ async def real_node(
             yield node
         finally:
             await node.stop()
+            unmount_volumes(root / "kubelet")
