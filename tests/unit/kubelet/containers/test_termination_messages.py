@@ -36,7 +36,9 @@ def run(work: Coroutine[Any, Any, None]) -> None:
     asyncio.run(asyncio.wait_for(work, 20))
 
 
-@pytest.mark.parametrize(("path", "text"), [("good", "A='1'\n"), ("inside", ""), ("pipe", ""), ("device", "")])
+@pytest.mark.parametrize(
+    ("path", "text"), [("good", "A='1'\n"), ("inside", ""), ("pipe", ""), ("device", "")]
+)
 def test_termination_message_is_a_regular_file(volume: Path, path: str, text: str) -> None:
     ended = Container(
         id="c",
