@@ -285,13 +285,13 @@ def test_a_job_makes_its_pod_from_the_template(lives: Lives) -> None:
 def test_a_pre_stop_hook_ends_the_server_before_any_signal(lives: Lives) -> None:
     """hook-demo2's hook makes the server quit: it ends by that, not by the signal, and long before 30 s."""
     lives.wait_ready("hook-demo2")
-    follow = subprocess.Popen(
-        lives.kubectl_command("logs", "-f", "hook-demo2"), stdout=subprocess.PIPE, text=True
-    )
-    with follow:
+    command, pipe = lives.kubectl_command("logs", "-f", "hook-demo2", "-v=6"), subprocess.PIPE
+    with subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True) as follow:
+        assert follow.stderr is not None
+        assert any("follow=true" in line and "200 OK" in line for line in follow.stderr)
         lives.kubectl("delete", "pod", "hook-demo2", "--timeout=20s")
-        assert follow.stdout is not None
-        assert follow.stdout.read() == "quit gracefully\n"
+        said, _ = follow.communicate(timeout=20)
+    assert said == "quit gracefully\n"
     lives.kubectl("wait", "--for=delete", "pod/hook-demo2", "--timeout=10s")
 
 
