@@ -234,6 +234,23 @@ def call_later(seconds: float, callback: Callable[..., object], *arguments: Any)
     return asyncio.get_running_loop().call_later(seconds, callback, *arguments)
 
 
+def burst_seconds(seconds: float) -> float:
+    """Return for how long changes that come together are awaited: ``seconds``.
+
+    On a loop of the cluster's own time that is no time: there all that needs none happens before time passes.
+    """
+    return seconds if own_loop() is None else 0.0
+
+
+def call_after_burst(seconds: float, callback: Callable[..., object], *arguments: Any) -> Timer:
+    """Call ``callback`` after ``seconds``; on a loop of the cluster's own time after all else of a moment.
+
+    ``seconds`` are those of ``burst_seconds``, or what is left of them.
+    """
+    # A wound clock calls what is due when there is nothing else to do; a virtual one at once.
+    return call_later(seconds if wound_clock() is not None else max(seconds, _INSTANT), callback, *arguments)
+
+
 def call_round(
     seconds: float, callback: Callable[..., object], *arguments: Any, is_heartbeat: bool = False
 ) -> Timer:

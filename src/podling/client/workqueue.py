@@ -7,6 +7,7 @@ Guarantees, in any order of calls:
   as soon as the worker is ``done``. So no change is missed and no two runs of one key overlap.
 * A delayed key is handed out no earlier than requested, and of several delays the earliest counts.
 * A key rests for ``rest_seconds`` after each run: what changes meanwhile is taken together by the next.
+  On a loop of the cluster's own time it rests until all else of the moment has happened.
 * Back-off is kept per key and doubles from 5 ms to 1000 s, or a lower maximum, until the key is forgotten.
 
 Constants are those of client-go's ``util/workqueue`` default item limiter. Its overall rate limit is left
@@ -196,9 +197,9 @@ class WorkQueue(Generic[K]):
 
     def _offer(self, key: K) -> None:
         """Let the next worker have ``key``, once it has rested."""
-        left = self._rested[key] - clock.monotonic() if key in self._rested else 0.0
-        if left > _EARLY_SECONDS:
-            self._resting[key] = clock.call_later(left, self._end_rest, key)
+        left = self._rested.get(key, -1.0) - clock.monotonic()
+        if left >= 0:
+            self._resting[key] = clock.call_after_burst(left, self._end_rest, key)
             return
         self._ready.append(key)
         self._wake_one()
@@ -213,8 +214,8 @@ class WorkQueue(Generic[K]):
         if not self._rest_seconds or self._closed:
             return
         self._rested.pop(key, None)
-        self._rested[key] = now + self._rest_seconds
-        while (first := next(iter(self._rested))) != key and self._rested[first] <= now:
+        self._rested[key] = now + clock.burst_seconds(self._rest_seconds)
+        while (first := next(iter(self._rested))) != key and self._rested[first] < now:
             del self._rested[first]
 
     def _wake_one(self) -> None:
