@@ -11,18 +11,17 @@ from typing import Any, ClassVar
 
 from msgspec import structs
 
-from podling import clock
 from podling.api.core_v1 import ConfigMap, Namespace
 from podling.api.meta_v1 import ObjectMeta
 from podling.client.base import Key
 from podling.client.runner import AwaitChange
+from podling.controllers.auth.sync_metrics import SyncMetrics
 from podling.controllers.base import Controller, ControllerContext
 from podling.controllers.refusals import is_namespace_terminating
 from podling.machinery.errors import ApiError, is_already_exists, is_not_found
-from podling.machinery.histograms import Histogram, counters, histograms
 
 CONFIG_MAP = "kube-root-ca.crt"
-SYNC_SECONDS = tuple(0.001 * 2**power for power in range(15))
+SYNCS = "[ALPHA] Number of namespace syncs happened in root ca cert publisher."
 DESCRIPTION_ANNOTATION = "kubernetes.io/description"
 DESCRIPTION = (
     "Contains a CA bundle that can be used to verify the kube-apiserver when using internal endpoints "
@@ -43,7 +42,7 @@ class RootCAController(Controller):
     def __init__(self, context: ControllerContext, certificate: str) -> None:
         super().__init__(context)
         self._data = {"ca.crt": certificate}
-        self._syncs: dict[tuple[str], Histogram] = {}  # by the code of the answer
+        self._syncs = SyncMetrics("root_ca_cert_publisher", SYNCS, SYNCS)
         self._namespaces = context.informers.informer(Namespace)
         self._maps = context.informers.informer(ConfigMap)
         self._namespaces.add_handler(self.enqueue, self.enqueue_new)
@@ -54,29 +53,11 @@ class RootCAController(Controller):
             self.queue.add(Key("", config_map.metadata.namespace or ""))
 
     async def reconcile(self, key: Key) -> AwaitChange:
-        began, code = clock.monotonic(), "200"
-        try:
+        with self._syncs.counted():
             return await self._publish(key)
-        except ApiError as error:
-            code = str(error.status.code or 500)
-            raise
-        finally:
-            syncs = self._syncs.setdefault((code,), Histogram(SYNC_SECONDS))
-            syncs.observe(clock.monotonic() - began)
 
     def families(self) -> Iterator[Any]:
-        yield counters(
-            "root_ca_cert_publisher_sync",
-            "[ALPHA] Number of namespace syncs happened in root ca cert publisher.",
-            ("code",),
-            {code: syncs.count for code, syncs in self._syncs.items()},
-        )
-        yield histograms(
-            "root_ca_cert_publisher_sync_duration_seconds",
-            "[ALPHA] Number of namespace syncs happened in root ca cert publisher.",
-            ("code",),
-            self._syncs,
-        )
+        yield from self._syncs.families()
 
     async def _publish(self, key: Key) -> AwaitChange:
         namespace = self._namespaces.get(key)

@@ -12,19 +12,19 @@ from typing import Any, ClassVar
 
 from msgspec import structs
 
-from podling import clock
 from podling.api.certificates_v1beta1 import ClusterTrustBundle, ClusterTrustBundleSpec
 from podling.api.meta_v1 import ObjectMeta
 from podling.client.base import Key, key_of
 from podling.client.runner import AwaitChange
+from podling.controllers.auth.sync_metrics import SyncMetrics
 from podling.controllers.base import Controller, ControllerContext
 from podling.machinery.errors import ApiError, is_not_found
-from podling.machinery.histograms import Histogram, counters, histograms
 
 SIGNER = "kubernetes.io/kube-apiserver-serving"
 PASS = Key("", "")
 """The only key: all bundles of the signer are looked at together."""
-SYNC_SECONDS = tuple(0.001 * 2**power for power in range(15))
+SYNCS = "[ALPHA] Number of syncs that occurred in cluster trust bundle publisher."
+SECONDS = "[ALPHA] The time it took to sync a cluster trust bundle."
 
 
 def bundle_name(certificate: str) -> str:
@@ -46,7 +46,7 @@ class TrustBundleController(Controller):
         metadata = ObjectMeta(name=bundle_name(certificate))
         spec = ClusterTrustBundleSpec(signer_name=SIGNER, trust_bundle=certificate)
         self._wanted = ClusterTrustBundle(metadata=metadata, spec=spec)
-        self._syncs: dict[tuple[str], Histogram] = {}  # by the code of the answer
+        self._syncs = SyncMetrics("clustertrustbundle_publisher", SYNCS, SECONDS)
         self._bundles = context.informers.informer(ClusterTrustBundle)
         self._bundles.add_handler(self._changed, lambda old, new: self._changed(new), self._changed)
         self.queue.add(PASS)
@@ -56,15 +56,8 @@ class TrustBundleController(Controller):
             self.queue.add(PASS)
 
     async def reconcile(self, key: Key) -> AwaitChange:
-        began, code = clock.monotonic(), "200"
-        try:
+        with self._syncs.counted():
             await self._publish()
-        except ApiError as error:
-            code = str(error.status.code or 500)
-            raise
-        finally:
-            syncs = self._syncs.setdefault((code,), Histogram(SYNC_SECONDS))
-            syncs.observe(clock.monotonic() - began)
         return AwaitChange()
 
     async def _publish(self) -> None:
@@ -87,15 +80,4 @@ class TrustBundleController(Controller):
                 raise
 
     def families(self) -> Iterator[Any]:
-        yield counters(
-            "clustertrustbundle_publisher_sync",
-            "[ALPHA] Number of syncs that occurred in cluster trust bundle publisher.",
-            ("code",),
-            {code: syncs.count for code, syncs in self._syncs.items()},
-        )
-        yield histograms(
-            "clustertrustbundle_publisher_sync_duration_seconds",
-            "[ALPHA] The time it took to sync a cluster trust bundle.",
-            ("code",),
-            self._syncs,
-        )
+        yield from self._syncs.families()
