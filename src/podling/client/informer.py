@@ -17,7 +17,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any, Generic, TypeVar, assert_never
 
 from podling import clock, ids
@@ -34,7 +33,7 @@ from podling.client.list_and_watch import (
     delay_seconds,
     step,
 )
-from podling.client.sorted_objects import SortedObjects
+from podling.client.sorted_keys import SortedKeys
 from podling.machinery.errors import ApiError, is_expired
 
 logger = logging.getLogger(__name__)
@@ -49,15 +48,6 @@ def revision_number(obj_or_revision: ApiObject | str) -> int:
     else:
         text = obj_or_revision.metadata.resource_version
     return int(text) if text else 0
-
-
-@dataclass(frozen=True, slots=True)
-class Handler(Generic[T]):
-    """Functions to call after the copy changed; each must be quick and must not wait."""
-
-    on_add: Callable[[T], object] | None = None
-    on_update: Callable[[T, T], object] | None = None
-    on_delete: Callable[[T], object] | None = None
 
 
 Transform = Callable[[Any], T]
@@ -93,10 +83,13 @@ class Informer(Generic[T]):
         self._namespace = namespace
         self._label_selector = label_selector
         self._field_selector = field_selector
-        self._objects: SortedObjects[T] = SortedObjects()
+        self._objects: dict[Key, T] = {}
+        self._keys = SortedKeys()
         self._indexers: dict[str, Indexer[T]] = dict(indexers or {})
-        self._indexes: dict[str, dict[str, SortedObjects[T]]] = {name: {} for name in self._indexers}
-        self._handlers: list[Handler[T]] = []
+        self._indexes: dict[str, dict[str, SortedKeys]] = {name: {} for name in self._indexers}
+        self._on_add: tuple[Callable[[T], object], ...] = ()
+        self._on_update: tuple[Callable[[T, T], object], ...] = ()
+        self._on_delete: tuple[Callable[[T], object], ...] = ()
         self._synced = asyncio.Event()
         self._newest = 0
         self.failures = 0
@@ -108,11 +101,18 @@ class Informer(Generic[T]):
         on_update: Callable[[T, T], object] | None = None,
         on_delete: Callable[[T], object] | None = None,
     ) -> None:
-        """Call these from now on; ``on_add`` is called at once for every object already held."""
-        handler = Handler(on_add, on_update, on_delete)
-        self._handlers.append(handler)
-        for obj in self.values():
-            self._call(handler.on_add, obj)
+        """Call these after each change of the copy from now on; each must be quick and must not wait.
+
+        ``on_add`` is called at once for every object already held.
+        """
+        if on_update is not None:
+            self._on_update += (on_update,)
+        if on_delete is not None:
+            self._on_delete += (on_delete,)
+        if on_add is not None:
+            self._on_add += (on_add,)
+            for obj in self.values():
+                self._call((on_add,), obj)
 
     def add_indexer(self, name: str, indexer: Indexer[T]) -> None:
         """Add an index, also over what is held already; without effect for one that it has.
@@ -126,8 +126,8 @@ class Informer(Generic[T]):
             raise ValueError(f"indexer conflict: {name}")
         self._indexers[name] = indexer
         self._indexes[name] = {}
-        for obj in self._objects.values():
-            self._file(name, key_of(obj), None, obj)
+        for key, obj in self._objects.items():
+            self._file(name, key, None, obj)
 
     async def run(self) -> None:
         """Keep the copy fresh until cancelled. Errors are retried with back-off for ever."""
@@ -162,12 +162,12 @@ class Informer(Generic[T]):
 
     def values(self) -> tuple[T, ...]:
         """Return every object, in key order."""
-        return self._objects.values()
+        return tuple(map(self._objects.__getitem__, self._keys.ordered()))
 
     def by_index(self, name: str, value: str) -> tuple[T, ...]:
         """Return the objects that the index ``name`` files under ``value``, in key order."""
         found = self._indexes[name].get(value)
-        return found.values() if found is not None else ()
+        return tuple(map(self._objects.__getitem__, found.ordered())) if found is not None else ()
 
     def count_index(self, name: str, value: str) -> int:
         """Return the number of objects that ``by_index`` would find."""
@@ -246,7 +246,7 @@ class Informer(Generic[T]):
 
     def _replace_all(self, items: tuple[T, ...]) -> None:
         listed = {key_of(obj): obj for obj in items}
-        for held in self._objects.values():
+        for held in self.values():
             if (key := key_of(held)) not in listed:
                 self._remove(key, held)
         for key, obj in listed.items():
@@ -258,44 +258,50 @@ class Informer(Generic[T]):
         if held is not None and held.metadata.uid != obj.metadata.uid:
             self._remove(key, held)
             held = None
-        self._objects.put(key, obj)
+        if held is None:
+            self._keys.add(key)
+        self._objects[key] = obj
         for name in self._indexers:
             self._file(name, key, held, obj)
-        for handler in self._handlers:
-            if held is None:
-                self._call(handler.on_add, obj)
-            else:
-                self._call(handler.on_update, held, obj)
+        if held is None:
+            self._call(self._on_add, obj)
+        else:
+            self._call(self._on_update, held, obj)
 
     def _remove(self, key: Key, last: T) -> None:
         """``last`` is the object's last known state, which handlers get."""
         held = self._objects.pop(key)
+        self._keys.remove(key)
         for name in self._indexers:
             self._file(name, key, held, None)
-        for handler in self._handlers:
-            self._call(handler.on_delete, last)
+        self._call(self._on_delete, last)
 
     def _file(self, name: str, key: Key, old: T | None, new: T | None) -> None:
         """Move an object within one index. Most changes leave it where it is."""
-        index, indexer = self._indexes[name], self._indexers[name]
-        values = tuple(indexer(new)) if new is not None else ()
-        for value in tuple(indexer(old)) if old is not None else ():
-            if value not in values and (bucket := index.get(value)) is not None:
-                bucket.pop(key)
-                if not bucket:
-                    del index[value]
-        if new is not None:
-            for value in values:
-                index.setdefault(value, SortedObjects()).put(key, new)
-
-    def _call(self, function: Callable[..., object] | None, *objects: T) -> None:
-        """A handler's mistake must not stop the others, nor the copy; it is reported in full."""
-        if function is None:
+        indexer = self._indexers[name]
+        before = tuple(indexer(old)) if old is not None else ()
+        after = tuple(indexer(new)) if new is not None else ()
+        if before == after:
             return
-        try:
-            function(*objects)
-        except Exception:
-            logger.exception("a handler of %s failed", self.kind.__name__)
+        index = self._indexes[name]
+        for value in set(before).difference(after):
+            keys = index[value]
+            keys.remove(key)
+            if not keys:
+                del index[value]
+        for value in set(after).difference(before):
+            found = index.get(value)
+            if found is None:
+                found = index[value] = SortedKeys()
+            found.add(key)
+
+    def _call(self, functions: Iterable[Callable[..., object]], *objects: T) -> None:
+        """Call handlers. One's mistake must not stop the others, nor the copy; it is reported in full."""
+        for function in functions:
+            try:
+                function(*objects)
+            except Exception:
+                logger.exception("a handler of %s failed", self.kind.__name__)
 
 
 async def close_watch(stream: AsyncIterator[object]) -> None:
