@@ -21,6 +21,8 @@ from podling_kruise.cloneset.types import CloneSet
 from podling_kruise.sidecarset.types import SidecarSet
 
 UPDATES = 20
+REST_SECONDS = 0.3
+"""The pause before each update, in which what the one before still writes (events, statuses) ends."""
 INJECTIONS = 5000
 PODS = 1000
 SERVE = "trap 'exit 0' TERM; sleep infinity & wait"
@@ -64,7 +66,7 @@ async def measure_containers(running: BenchCluster) -> list[Figure]:
 async def compare(client: HttpClient, name: str, what: str, sidecars: int) -> Figure:
     """Return the time of an update in place beside that of an update by a new pod: medians, in turns.
 
-    Both end when the changed pod is Ready, and the old container, or the old pod, is gone.
+    Each begins at rest, and ends when the changed pod is Ready, and the old container, or pod, is gone.
     """
     in_place: list[float] = []
     recreated: list[float] = []
@@ -74,8 +76,9 @@ async def compare(client: HttpClient, name: str, what: str, sidecars: int) -> Fi
         await all_updated(client, each, TAGS[0], 1)
     for number in range(UPDATES):
         tag = TAGS[(number + 1) % 2]
-        in_place.append(await update(client, names["InPlaceIfPossible"], tag, 1, sidecars))
-        recreated.append(await update(client, names["ReCreate"], tag, 1, sidecars))
+        for policy, taken in (("InPlaceIfPossible", in_place), ("ReCreate", recreated)):
+            await asyncio.sleep(REST_SECONDS)
+            taken.append(await update(client, names[policy], tag, 1, sidecars))
     return Figure(
         f"image updated in place, {what}, p50 of {UPDATES}",
         statistics.median(in_place) * 1e3,
