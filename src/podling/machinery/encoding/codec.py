@@ -18,7 +18,7 @@ from podling.machinery.encoding import custom
 from podling.machinery.encoding.bodies import Body, read_body
 from podling.machinery.encoding.intake import convert, trusted_custom
 from podling.machinery.encoding.raw_fields import with_raw_fields
-from podling.machinery.encoding.shapes import Kind, fields_of, per_type
+from podling.machinery.encoding.shapes import Kind, attributes_of, fields_of, per_type
 
 __all__ = ["Body", "convert", "decode", "encode", "from_plain", "read_body", "to_plain"]
 
@@ -51,7 +51,7 @@ def encode(obj: Any) -> bytes:
     """Return the JSON of an object, absent fields left out."""
     if isinstance(obj, custom.CustomObject):
         return _encoder.encode(obj.plain())
-    if getattr(obj, "micro_times", False):
+    if getattr(obj, "micro_times", False) and _has_whole_second(obj):
         return _encoder.encode(_with_micro_times(msgspec.to_builtins(obj, enc_hook=null_of_nil), type(obj)))
     return _encoder.encode(obj)
 
@@ -69,6 +69,32 @@ def from_plain(plain: Any, type_: type[T]) -> T:
         return msgspec.convert(with_raw_fields(plain), type_)
     except msgspec.ValidationError:
         return convert(plain, type_, "Ignore")[0]  # the record of managers elsewhere, as in a template
+
+
+@per_type
+def _micro_fields(type_: type[Any]) -> tuple[tuple[str, bool], ...]:
+    """Return the attributes that hold a micro time (True), or structs or lists of them with some (False)."""
+    attributes = attributes_of(type_)
+    found: list[tuple[str, bool]] = []
+    for name, shape in fields_of(type_).items():
+        inner = shape.element if shape.kind is Kind.LIST else shape
+        if shape.micro or (inner is not None and getattr(inner.struct, "micro_times", False)):
+            found.append((attributes[name], shape.micro))
+    return tuple(found)
+
+
+def _has_whole_second(obj: Any) -> bool:
+    """Return whether a micro time of an object has no microseconds: the encoder leaves their digits out."""
+    for name, is_time in _micro_fields(type(obj)):
+        value = getattr(obj, name)
+        if not value:
+            continue
+        if is_time:
+            if not value.microsecond:
+                return True
+        elif any(map(_has_whole_second, value if isinstance(value, tuple) else (value,))):
+            return True
+    return False
 
 
 def _with_micro_times(plain: Any, type_: type[Any]) -> Any:

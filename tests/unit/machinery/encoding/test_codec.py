@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from datetime import UTC, datetime
 
+from hypothesis import given
+from hypothesis import strategies as st
 from msgspec import structs
 
 from podling.api import apps_v1, coordination_v1, core_v1, meta_v1
@@ -60,6 +62,31 @@ def test_a_lease_keeps_its_microseconds() -> None:
     lease = coordination_v1.Lease(spec=coordination_v1.LeaseSpec(renew_time=moment))
     assert b'"renewTime":"2020-01-01T01:02:03.000045Z"' in encode(lease)
     assert decode(encode(lease), coordination_v1.Lease) == lease
+
+
+MICROSECONDS = st.sampled_from((None, 0, 1, 120_000, 999_999))
+
+
+@given(st.lists(st.tuples(MICROSECONDS, MICROSECONDS), max_size=4))
+def test_micro_times_have_six_digits_beside_others_without(
+    found: list[tuple[int | None, int | None]],
+) -> None:
+    def moment(microseconds: int | None) -> datetime | None:
+        return None if microseconds is None else datetime(2020, 1, 1, microsecond=microseconds, tzinfo=UTC)
+
+    events = core_v1.EventList(
+        items=tuple(
+            core_v1.Event(event_time=moment(own), series=core_v1.EventSeries(last_observed_time=moment(last)))
+            for own, last in found
+        )
+    )
+    shown = [
+        (each.get("eventTime"), each["series"].get("lastObservedTime")) for each in to_plain(events)["items"]
+    ]
+    assert shown == [
+        tuple(None if each is None else f"2020-01-01T00:00:00.{each:06}Z" for each in pair) for pair in found
+    ]
+    assert decode(encode(events), core_v1.EventList) == events
 
 
 def test_unknown_fields_in_stored_bytes_are_skipped() -> None:
