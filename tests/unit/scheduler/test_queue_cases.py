@@ -229,6 +229,25 @@ class TestGates:
         assert gates.queue.place(one.uid) is place
 
 
+    @pytest.mark.parametrize(
+        ("closed_at", "opened_at", "place"),
+        [(0.2, 0.5, Place.BACKOFF), (3.0, 4.0, Place.ACTIVE)],
+        ids=["during the back-off", "after it"],
+    )
+    def test_update_that_opens_gates_does_not_end_the_back_off(
+        self, closed_at: float, opened_at: float, place: Place
+    ) -> None:
+        """``TestPendingPodsMetric``: a rejected pod whose gates close, and open again."""
+        gates, one = Gates(), facts()
+        gates.queue.reject(gates.tried(one), PLUGIN, 0.0)
+        gates.are_closed = True
+        gates.queue.update(one, closed_at, matters=True)
+        assert gates.queue.place(one.uid) is Place.GATED
+        gates.are_closed = False
+        gates.queue.update(one, opened_at, matters=True)
+        assert gates.queue.place(one.uid) is place
+
+
 class TestActivate:
     @pytest.mark.parametrize(
         ("before", "known", "active"),
@@ -314,6 +333,15 @@ class TestIncomingPods:
         gates.are_closed = False
         gates.queue.update(one, 2.0, matters=True)
         assert gates.queue.incoming["active", "UnscheduledPodUpdate"] == 1
+
+    def test_rejected_pod_stays_in_its_queue_when_its_gates_close(self) -> None:
+        gates, one = Gates(), facts()
+        gates.queue.reject(gates.tried(one), PLUGIN, 0.0)
+        before = dict(gates.queue.incoming)
+        gates.are_closed = True
+        gates.queue.wake(one.uid, 20.0, "test")
+        assert gates.queue.place(one.uid) is Place.GATED
+        assert dict(gates.queue.incoming) == before
 
 
 class TestLife:
