@@ -87,6 +87,11 @@ class ClusterFollower:
             return True
         return any(plugin.pre_enqueue(pod) for plugin in self._profile_of(pod).pre_enqueue)
 
+    def _nominate(self, facts: PodFacts, node: str) -> None:
+        """The pod waits for that node, and for no other one any longer."""
+        self._end_nomination(facts.uid, placed_on=node)
+        self._nominations.add(facts, node)
+
     def _end_nomination(self, uid: str, placed_on: str = "") -> None:
         """The pod waits no longer for that node; unless it took its place, others may."""
         ended = self._nominations.end(uid)
@@ -191,7 +196,7 @@ class ClusterFollower:
             flight.latest = facts  # an extender decides about it
             return
         if pod.status.nominated_node_name:
-            self._nominations.add(facts, pod.status.nominated_node_name)
+            self._nominate(facts, pod.status.nominated_node_name)
         else:
             self._nominations.update(facts)  # the nomination may not be written yet
         waiting = self.queue.stuck(uid)

@@ -365,7 +365,7 @@ class SchedulingLoop(ClusterFollower):
             # A pod of higher priority takes the capacity that it waits for: let it try other nodes.
             self._nominations.end(facts.uid)
             self._reporter.report(key_of(facts.pod), Report(facts.uid, nominated=""))
-        self._nominations.add(pod, victims.node)
+        self._nominate(pod, victims.node)
         if all(victim.terminating for victim in victims.pods):
             return
         self.metrics.selected(len(victims.pods))
