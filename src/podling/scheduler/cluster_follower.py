@@ -187,6 +187,8 @@ class ClusterFollower:
     def _pod_pending(self, pod: Pod) -> None:
         uid = pod.metadata.uid or ""
         if self.cache.pod(uid) is not None:
+            if pod.metadata.deletion_timestamp is not None:
+                self._free(uid)  # it cannot be bound any more
             return  # being bound: the outcome decides
         facts = facts_of(pod)
         if self.gangs is not None and self.gangs.add_pod(facts):
@@ -228,10 +230,14 @@ class ClusterFollower:
     def _pod_deleted(self, pod: Pod) -> None:
         uid = pod.metadata.uid or ""
         self._leave(uid)
-        self._waiting_pods.reject(uid, "", "removed")
         self._end_nomination(uid)
         if self.gangs is not None:
             self.gangs.remove_pod(uid)
+        self._free(uid)
+
+    def _free(self, uid: str) -> None:
+        """Give back what a pod holds on its node, which it leaves or does not get."""
+        self._waiting_pods.reject(uid, "", "removed")
         placed = self.cache.pod(uid)
         if placed is not None:
             node = self.cache.name_of(placed.row)

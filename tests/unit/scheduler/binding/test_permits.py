@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pytest
+from msgspec import structs
 
 from podling import clock
 from podling.api.core_v1 import Pod, PodSchedulingGate
@@ -193,6 +194,21 @@ class TestPermit:
         await cluster.advance(seconds=5)
         assert await node_of(cluster, "b") == "n"
         assert await told(cluster, "a") == ["Warning FailedScheduling 0/1 nodes are available: 1 removed."]
+
+    async def test_pod_that_is_being_deleted_gives_its_node_back(self, cluster: ControlPlane) -> None:
+        """A case of upstream's ``TestUpdatePod``: a finalizer keeps the pod, which cannot be bound any more."""
+        made = pod("a", cpu="2", labels={"wait": "600"})
+        kept = structs.replace(made.metadata, finalizers=("example.com/keep",))
+        await cluster.client.create(structs.replace(made, metadata=kept))
+        await cluster.client.create(pod("b", cpu="2"))
+        await cluster.advance(seconds=1)
+        await cluster.client.delete(Pod, "a", "default", grace_seconds=0)
+        await cluster.advance(seconds=5)
+        assert await node_of(cluster, "b") == "n"
+        assert await told(cluster, "a") == [
+            "Warning FailedScheduling 0/1 nodes are available: 1 removed.",
+            "Warning FailedScheduling skip schedule deleting pod: default/a",
+        ]
 
     async def test_waiting_victim_of_a_preemption_is_tried_again_not_deleted(
         self, cluster: ControlPlane
