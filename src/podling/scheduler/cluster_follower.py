@@ -7,6 +7,7 @@ an extender or a waiting plugin decides about get them afterwards.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Iterable, Mapping
 
 from msgspec import structs
@@ -29,6 +30,8 @@ from podling.scheduler.podfacts import PodFacts, facts_of, facts_of_bound
 from podling.scheduler.profile import Profile
 from podling.scheduler.queue import ATTEMPT_FAILED, POD_ADDED, Backoff, SchedulingQueue
 from podling.scheduler.surroundings import Surroundings
+
+logger = logging.getLogger(__name__)
 
 
 class ClusterFollower:
@@ -85,7 +88,7 @@ class ClusterFollower:
     def _is_held(self, pod: PodFacts) -> bool:
         if pod.uid in self._making_room:
             return True
-        return any(plugin.pre_enqueue(pod) for plugin in self._profile_of(pod).pre_enqueue)
+        return any(_holds(plugin, pod) for plugin in self._profile_of(pod).pre_enqueue)
 
     def _nominate(self, facts: PodFacts, node: str) -> None:
         """The pod waits for that node, and for no other one any longer."""
@@ -257,6 +260,15 @@ class ClusterFollower:
                 if uid != facts.uid:
                     flight.changes.pod(event, facts, node, before)
             self._wake.set()
+
+
+def _holds(plugin: Plugin, pod: PodFacts) -> bool:
+    """Return whether a plugin holds a pod back; one that fails to answer does."""
+    try:
+        return bool(plugin.pre_enqueue(pod))
+    except Exception:
+        logger.exception("%s failed to judge %s/%s", plugin.name, pod.namespace, pod.name)
+        return True
 
 
 def _may_gate(plugin: Plugin) -> bool:

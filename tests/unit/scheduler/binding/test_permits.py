@@ -80,6 +80,8 @@ class Guard(Plugin):
         self.handle = handle
 
     def pre_enqueue(self, pod: PodFacts) -> str:
+        if pod.labels.get("gate") == "broken" and not self.is_open:
+            raise ValueError("bug")
         return "closed" if pod.labels.get("gate") and not self.is_open else ""
 
     def permit(self, pod: PodFacts, node: str, cache: Cache) -> float | None:
@@ -237,8 +239,9 @@ class TestPermit:
         await cluster.advance(seconds=20)
         assert (await get(cluster, "a")).status.nominated_node_name == "", "no change, no third attempt"
 
-    async def test_gate_of_a_plugin_opens_with_any_change(self, cluster: ControlPlane) -> None:
-        await cluster.client.create(pod("a", labels={"gate": "closed"}))
+    @pytest.mark.parametrize("gate", ["closed", "broken"])
+    async def test_gate_of_a_plugin_opens_with_any_change(self, cluster: ControlPlane, gate: str) -> None:
+        await cluster.client.create(pod("a", labels={"gate": gate}))
         await cluster.advance(seconds=5)
         assert await node_of(cluster, "a") == ""
         [guard] = Guard.made
