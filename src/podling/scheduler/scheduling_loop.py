@@ -218,6 +218,7 @@ class SchedulingLoop(ClusterFollower):
         self.cache.add_pod(pod, node, assumed=True)
         try:
             refused = self._binding.accept(profile, pod, node)
+            takes_time = refused is None and self._binding.takes_time(profile, pod, node)
         except PluginFailed as failed:
             logger.exception("placing %s/%s failed", pod.namespace, pod.name)
             self.cache.forget(pod.uid)
@@ -228,7 +229,7 @@ class SchedulingLoop(ClusterFollower):
             self._turn_away(waiting, refused, Refusal(""), started)
             return
         self._end_nomination(pod.uid, placed_on=node)
-        if self._binding.takes_time(profile, pod, node):
+        if takes_time:
             self._reporter.report(key_of(pod.pod), Report(pod.uid, nominated=node))
         if self._waiting_pods.get(pod.uid) is not None:
             self._in_flight[pod.uid] = InFlight(pod, self.cache, self.profiles)

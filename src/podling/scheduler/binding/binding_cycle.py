@@ -156,10 +156,20 @@ class BindingCycle:
         return None
 
     def takes_time(self, profile: Profile, pod: PodFacts, node: str) -> bool:
-        """Return whether the pod will be bound some time later only."""
+        """Return whether the pod will be bound some time later only.
+
+        Raises ``PluginFailed``; then nothing stays reserved.
+        """
         if self._waiting.get(pod.uid) is not None:
             return True
-        return any(plugin.takes_time(pod, node, self._cache) for plugin in profile.pre_bind)
+        for plugin in profile.pre_bind:
+            try:
+                if plugin.takes_time(pod, node, self._cache):
+                    return True
+            except Exception as error:
+                self.unreserve(profile, pod, node)
+                raise PluginFailed(f'running PreBindPreFlight "{plugin.name}": {error}') from error
+        return False
 
     async def run(self, profile: Profile, pod: PodFacts, node: str) -> None:
         """Wait for permission, do what must come before, then bind the pod.
