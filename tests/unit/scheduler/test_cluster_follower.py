@@ -25,7 +25,7 @@ async def failures(cluster: ControlPlane, name: str) -> int:
 
 
 class TestNominations:
-    """``TestEventHandlers_MoveToActiveOnNominatedNodeUpdate``: a pod too large for any node has a nomination."""
+    """``TestEventHandlers_MoveToActiveOnNominatedNodeUpdate``: a nominated pod is too large for any node."""
 
     @pytest.fixture
     async def kept_away(self, running: ControlPlane) -> ControlPlane:

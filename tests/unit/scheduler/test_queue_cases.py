@@ -228,7 +228,6 @@ class TestGates:
         gates.queue.release(one.uid, now, retry=False)
         assert gates.queue.place(one.uid) is place
 
-
     @pytest.mark.parametrize(
         ("closed_at", "opened_at", "place"),
         [(0.2, 0.5, Place.BACKOFF), (3.0, 4.0, Place.ACTIVE)],

@@ -238,7 +238,7 @@ class TestPermit:
         assert await told(cluster, "a") == ["Warning FailedScheduling 0/1 nodes are available: 1 removed."]
 
     async def test_pod_that_is_being_deleted_gives_its_node_back(self, cluster: ControlPlane) -> None:
-        """A case of upstream's ``TestUpdatePod``: a finalizer keeps the pod, which cannot be bound any more."""
+        """A case of upstream's ``TestUpdatePod``: a finalizer keeps a pod that cannot be bound any more."""
         made = pod("a", cpu="2", labels={"wait": "600"})
         kept = structs.replace(made.metadata, finalizers=("example.com/keep",))
         await cluster.client.create(structs.replace(made, metadata=kept))
