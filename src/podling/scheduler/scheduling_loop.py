@@ -27,11 +27,11 @@ from podling.client.informer import Informer
 from podling.client.informer_factory import InformerFactory
 from podling.machinery.pods import is_terminal
 from podling.scheduler import messages
-from podling.scheduler.binding.binding_cycle import ERROR_STATUS, BindingCycle, BindingFailed, refusal_of
+from podling.scheduler.binding.binding_cycle import BindingCycle, BindingFailed, refusal_of
 from podling.scheduler.binding.permits import PermitRejected
 from podling.scheduler.cache import Cache
 from podling.scheduler.cluster_follower import ClusterFollower
-from podling.scheduler.decide import SUCCESS, Case, Diagnosis, Placement, decide
+from podling.scheduler.decide import ERROR_STATUS, SUCCESS, Case, Diagnosis, Placement, decide
 from podling.scheduler.framework import PluginFailed, PodEvent
 from podling.scheduler.in_flight import InFlight
 from podling.scheduler.metrics import ERROR, POST_FILTER, SchedulerMetrics
@@ -149,6 +149,8 @@ class SchedulingLoop(ClusterFollower):
             logger.exception("deciding on %s/%s failed", pod.namespace, pod.name)
             self._failed(waiting, str(error), started)
             return
+        finally:
+            self.metrics.decided(started)
         self._conclude(waiting, profile, outcome, preemption, started)
 
     async def _attempt_with_extenders(self, waiting: Waiting, extenders: Extenders) -> None:
@@ -175,6 +177,7 @@ class SchedulingLoop(ClusterFollower):
             text = str(error) or type(error).__name__
         finally:
             del self._in_flight[pod.uid]
+            self.metrics.decided(started)
         if flight.latest is None:
             self.metrics.attempted(profile.name, ERROR, started)
             return
@@ -206,7 +209,6 @@ class SchedulingLoop(ClusterFollower):
         preemption: Victims | Refusal,
         started: float,
     ) -> None:
-        self.metrics.decided(started)
         if isinstance(outcome, Diagnosis):
             self._turn_away(waiting, outcome, preemption, started)
         else:

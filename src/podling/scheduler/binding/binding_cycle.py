@@ -12,7 +12,7 @@ from podling.client.base import Client, Unreachable
 from podling.machinery.errors import ApiError, is_not_found
 from podling.scheduler.binding.permits import PERMIT_SECONDS_MAX, Preempted, WaitingPod, WaitingPods
 from podling.scheduler.cache import Cache
-from podling.scheduler.decide import SUCCESS, UNSCHEDULABLE, Diagnosis
+from podling.scheduler.decide import ERROR_STATUS, SUCCESS, UNSCHEDULABLE, Diagnosis
 from podling.scheduler.framework import Plugin, PluginFailed, Refused
 from podling.scheduler.metrics import BIND, PERMIT, POST_BIND, PRE_BIND, RESERVE, SchedulerMetrics
 from podling.scheduler.podfacts import PodFacts
@@ -20,7 +20,7 @@ from podling.scheduler.profile import Profile
 
 logger = logging.getLogger(__name__)
 
-ERROR_STATUS, WAIT = "Error", "Wait"
+WAIT = "Wait"
 
 READ_SECONDS = 1.0
 READ_SECONDS_MAX = 10.0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from importlib.metadata import EntryPoint
 from typing import Any, ClassVar
 
@@ -25,11 +25,13 @@ from podling.scheduler.framework import Handle, ObjectChange, Plugin, Refused, S
 from podling.scheduler.labelcolumns import Rows
 from podling.scheduler.podfacts import PodFacts
 from podling.scheduler.preemption import Attempt, Refusal, Victims
+from podling.scheduler.scheduler import Scheduler
 from podling.testing import ControlPlane
 from tests.unit.scheduler import scheduling
 from tests.unit.scheduler.at_work import SCHEDULER, get, join, node_of, pod, scheduler_for, told
 from tests.unit.scheduler.scheduling import facts
 from tests.unit.scheduler.test_configured_scheduler import configuration
+from tests.unit.scheduler.test_metrics import samples
 
 
 class TestWaitingPod:
@@ -303,11 +305,11 @@ class TestPermit:
 
 class TestPreScore:
     @pytest.fixture(autouse=True)
-    async def guarded(self, cluster: ControlPlane) -> Any:
+    async def guarded(self, cluster: ControlPlane) -> AsyncIterator[Scheduler]:
         for name in ("m", "n"):
             await join(cluster, scheduling.node(name))
-        async with scheduler_for(cluster.client_for(SCHEDULER), configuration(GUARDED)):
-            yield
+        async with scheduler_for(cluster.client_for(SCHEDULER), configuration(GUARDED)) as scheduler:
+            yield scheduler
 
     async def test_scores_count_unless_skipped(self, cluster: ControlPlane) -> None:
         names: Sequence[str] = [f"p{number}" for number in range(3)]
@@ -319,7 +321,7 @@ class TestPreScore:
         await cluster.advance(seconds=1)
         assert await node_of(cluster, "free") == "m"
 
-    async def test_score_out_of_range_is_an_error(self, cluster: ControlPlane) -> None:
+    async def test_score_out_of_range_is_an_error(self, cluster: ControlPlane, guarded: Scheduler) -> None:
         await cluster.client.create(pod("a", labels={"points": "101"}))
         await cluster.advance(seconds=0.5)
         text = (
@@ -327,6 +329,10 @@ class TestPreScore:
             "should in the range of [0, 100] after normalizing"
         )
         await _assert_condition(cluster, "a", "SchedulerError", text)
+        assert samples(guarded, "schedule_attempts_total") == {("error", "default-scheduler"): 1}
+        assert samples(guarded, "scheduling_algorithm_duration_seconds_count") == {(): 1}
+        points = samples(guarded, "framework_extension_point_duration_seconds_count")
+        assert points["Score", "Error", "default-scheduler"] == 1
 
 
 async def _assert_condition(cluster: ControlPlane, name: str, reason: str, message: str) -> None:
