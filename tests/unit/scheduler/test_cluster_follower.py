@@ -1,4 +1,4 @@
-"""What changes of pods do to the others that wait: the cases of upstream's ``eventhandlers_test``."""
+"""Changes of pods, and the other pods that they wake: the cases of upstream's ``eventhandlers_test``."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class TestNominations:
         await kept_away.advance(seconds=2)
         assert await node_of(kept_away, "low") == "n"
 
-    async def test_nobody_is_tried_when_one_begins(self, kept_away: ControlPlane) -> None:
+    async def test_no_pod_is_tried_for_a_new_nomination(self, kept_away: ControlPlane) -> None:
         await kept_away.client.create(pod("other", "9", priority_class_name="patient"))
         await kept_away.advance(seconds=20)
         before = await failures(kept_away, "low")

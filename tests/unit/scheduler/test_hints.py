@@ -383,10 +383,13 @@ class Broken(Plugin):
 
     name = "Broken"
 
-    def _fail(self, *_: Any) -> Any:
+    def _fail(self, *_: Any, **__: Any) -> Any:
         raise ValueError("bug")
 
-    wakes_for_nodes = wakes_for_pod = wakes_for_own = wakes_for_object = _fail
+    wakes_for_nodes: Any = _fail
+    wakes_for_pod: Any = _fail
+    wakes_for_own: Any = _fail
+    wakes_for_object: Any = _fail
 
 
 class TestErrors:

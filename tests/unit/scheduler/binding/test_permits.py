@@ -15,13 +15,12 @@ from podling.api.core_v1 import Pod, PodSchedulingGate
 from podling.api.meta_v1 import ObjectMeta
 from podling.api.scheduling_v1 import PriorityClass
 from podling.api.storage_v1 import StorageClass
-from podling.client.base import Client
 from podling.machinery.pods import condition
 from podling.scheduler import plugin_registry
 from podling.scheduler.binding.permits import PermitRejected, Preempted, WaitingPod
 from podling.scheduler.cache import Cache
 from podling.scheduler.decide import Diagnosis
-from podling.scheduler.framework import Handle, ObjectChange, Plugin, Refused, Scores
+from podling.scheduler.framework import Handle, ObjectChange, Plugin, Scores
 from podling.scheduler.labelcolumns import Rows
 from podling.scheduler.podfacts import PodFacts
 from podling.scheduler.preemption import Attempt, Refusal, Victims
@@ -76,7 +75,6 @@ class Guard(Plugin):
     def __init__(self, args: Any = None) -> None:
         super().__init__(args)
         self.handle: Handle | None = None
-        self.reserved: set[str] = set()
         self.is_open = False
         self.made.append(self)
 
@@ -89,32 +87,12 @@ class Guard(Plugin):
         return "closed" if pod.labels.get("gate") and not self.is_open else ""
 
     def permit(self, pod: PodFacts, node: str, cache: Cache) -> float | None:
-        if pod.labels.get("permit") == "refused":
-            raise Refused("node(s) were not permitted")
-        if pod.labels.get("permit") == "broken":
-            raise ValueError("bug")
         if "wait" in pod.labels:
             return float(pod.labels["wait"])
         assert self.handle is not None
         for waiting in self.handle.waiting_pods():
             waiting.allow(self.name)
         return None
-
-    def reserve(self, pod: PodFacts, node: str, cache: Cache) -> None:
-        self.reserved.add(pod.name)
-
-    def unreserve(self, pod: PodFacts, node: str, cache: Cache) -> None:
-        self.reserved.discard(pod.name)
-
-    def takes_time(self, pod: PodFacts, node: str, cache: Cache) -> bool:
-        if pod.labels.get("pre-bind") == "broken":
-            raise ValueError("bug")
-        return "pre-bind" in pod.labels
-
-    async def pre_bind(self, pod: PodFacts, node: str, cache: Cache, client: Client) -> None:
-        await clock.sleep(10 if pod.labels.get("pre-bind") else 0)
-        if pod.labels.get("pre-bind") == "refused":
-            raise Refused("not now")
 
     def post_filter(self, attempt: Attempt, diagnosis: Diagnosis) -> Victims | Refusal:
         if attempt.pod.labels.get("preempt") == "broken":
@@ -165,40 +143,6 @@ class TestPermit:
         await cluster.client.create(pod("b"))
         await cluster.advance(seconds=1)
         assert [await node_of(cluster, name) for name in ("a", "b")] == ["n", "n"]
-
-    async def test_refused_pod_says_why(self, cluster: ControlPlane) -> None:
-        await cluster.client.create(pod("a", labels={"permit": "refused"}))
-        await cluster.advance(seconds=1)
-        text = "0/1 nodes are available: 1 node(s) were not permitted."
-        assert await told(cluster, "a") == [f"Warning FailedScheduling {text}"]
-        await _assert_condition(cluster, "a", "Unschedulable", text)
-
-    async def test_error_of_a_plugin_names_it(self, cluster: ControlPlane) -> None:
-        await cluster.client.create(pod("a", labels={"permit": "broken"}))
-        await cluster.advance(seconds=0.5)
-        await _assert_condition(cluster, "a", "SchedulerError", 'running Permit plugin "Guard": bug')
-
-    @pytest.mark.parametrize(
-        ("label", "seconds", "text"),
-        [
-            ("broken", 0.5, 'running PreBindPreFlight "Guard": bug'),
-            ("refused", 10.5, 'running PreBind plugin "Guard": not now'),
-        ],
-    )
-    async def test_failure_before_binding_gives_everything_back(
-        self, cluster: ControlPlane, label: str, seconds: float, text: str
-    ) -> None:
-        """The cases of PreBind in upstream's ``TestSchedulerScheduleOne``."""
-        await cluster.client.create(pod("a", cpu="2", labels={"pre-bind": label}))
-        await cluster.advance(seconds=seconds)
-        await _assert_condition(cluster, "a", "SchedulerError", text)
-        assert (await get(cluster, "a")).status.nominated_node_name == ""
-        assert f"Warning FailedScheduling {text}" in await told(cluster, "a")
-        [guard] = Guard.made
-        assert guard.reserved == set()
-        await cluster.client.create(pod("b", cpu="2"))
-        await cluster.advance(seconds=0.2)
-        assert await node_of(cluster, "b") == "n"
 
     @pytest.mark.parametrize(("label", "kept"), [("", ""), ("broken", "gone")])
     async def test_error_while_preempting_leaves_the_pod_unschedulable(
