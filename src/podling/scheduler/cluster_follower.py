@@ -24,6 +24,7 @@ from podling.scheduler.gangs import Gangs, gang_of
 from podling.scheduler.hints import Changes, wakes_for_object, wakes_for_own
 from podling.scheduler.in_flight import InFlight
 from podling.scheduler.nominations import Nominations
+from podling.scheduler.plugins.default_preemption import DefaultPreemption
 from podling.scheduler.plugins.gang_scheduling import GangScheduling
 from podling.scheduler.plugins.scheduling_gates import SchedulingGates
 from podling.scheduler.podfacts import PodFacts, facts_of, facts_of_bound
@@ -48,7 +49,7 @@ class ClusterFollower:
         self.profiles = profiles
         self.cache = Cache()
         [sort] = next(iter(profiles.values())).queue_sort
-        self.queue = SchedulingQueue(self._is_held, sort.queue_key, backoff)
+        self.queue = SchedulingQueue(self._gate, sort.queue_key, backoff)
         self._gating = any(_may_gate(each) for profile in profiles.values() for each in profile.pre_enqueue)
         self._nominations = Nominations()
         self._making_room: set[str] = set()
@@ -85,10 +86,12 @@ class ClusterFollower:
     def _profile_of(self, pod: PodFacts) -> Profile:
         return self.profiles[pod.spec.scheduler_name]
 
-    def _is_held(self, pod: PodFacts) -> bool:
+    def _gate(self, pod: PodFacts) -> str:
+        """Return the plugin that holds a pod back, the first one; empty for none."""
         if pod.uid in self._making_room:
-            return True
-        return any(_holds(plugin, pod) for plugin in self._profile_of(pod).pre_enqueue)
+            return DefaultPreemption.name
+        plugins = self._profile_of(pod).pre_enqueue
+        return next((plugin.name for plugin in plugins if _holds(plugin, pod)), "")
 
     def _nominate(self, facts: PodFacts, node: str) -> None:
         """The pod waits for that node, and for no other one any longer."""

@@ -84,6 +84,8 @@ class Waiting(Struct, frozen=True, eq=False):
     """The number of earlier attempts."""
     entered: float | None = None
     """When it could first be tried; None: its gates are closed since it came."""
+    gate: str = ""
+    """The plugin that holds it back."""
     timed_out: bool = False
     """It is tried because it waited long enough, not for a change (``WasFlushedFromUnschedulable``)."""
 
@@ -119,17 +121,17 @@ class SchedulingQueue:
     """Pending pods.
 
     Args:
-        held: returns whether a pod must not be tried at all for now.
+        gate: returns the plugin for which a pod must not be tried at all for now; empty for none.
         sort: returns what orders pods, smallest first.
     """
 
     def __init__(
         self,
-        held: Callable[[PodFacts], bool],
+        gate: Callable[[PodFacts], str],
         sort: Callable[[PodFacts, float], Any] = by_priority,
         backoff: Backoff = DEFAULT_BACKOFF,
     ) -> None:
-        self._held = held
+        self._gate = gate
         self._sort = sort
         self._delays = backoff
         self._places: dict[str, tuple[Place, Waiting]] = {}
@@ -287,13 +289,13 @@ class SchedulingQueue:
     def release(self, uid: str, now: float, *, retry: bool) -> None:
         """Release a pod that was held back. One that was rejected before keeps waiting, unless ``retry``."""
         found = self._places.get(uid)
-        if found is None or found[0] is not Place.GATED or self._held(found[1].facts):
+        if found is None or found[0] is not Place.GATED or self._gate(found[1].facts):
             return
         waiting = found[1]
         if retry or not waiting.rejected_by:
             self._move_on(waiting, now, FORCE_ACTIVATED)
         else:
-            self._set(Place.UNSCHEDULABLE, replace(waiting, since=now))
+            self._set(Place.UNSCHEDULABLE, replace(waiting, since=now, gate=""))
 
     def advance(self, now: float) -> None:
         """Move on those whose time has come."""
@@ -320,9 +322,12 @@ class SchedulingQueue:
 
     def _admit(self, place: Place, waiting: Waiting, now: float, event: str) -> None:
         """Put a pod in a place, unless it is held."""
-        if self._held(waiting.facts):
+        gate = self._gate(waiting.facts)
+        if gate:
             place = Place.GATED
-        elif waiting.entered is None:
+        if gate != waiting.gate:
+            waiting = replace(waiting, gate=gate)
+        if not gate and waiting.entered is None:
             waiting = replace(waiting, entered=now)
         self._set(place, waiting, event)
 

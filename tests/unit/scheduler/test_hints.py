@@ -70,7 +70,7 @@ def pod_event(event: PodEvent, one: PodFacts, before: PodFacts | None = None) ->
 
 def waiting(*pods: PodFacts, rejected_by: Iterable[str]) -> SchedulingQueue:
     """Return a queue of pods that all were rejected by these plugins, long ago."""
-    queue = SchedulingQueue(lambda _: False)
+    queue = SchedulingQueue(lambda _: "")
     for one in pods:
         queue.add(one, 0.0)
         found = queue.pop(0.0)

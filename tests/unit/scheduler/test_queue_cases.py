@@ -18,7 +18,7 @@ class Gates:
 
     def __init__(self) -> None:
         self.are_closed = False
-        self.queue = SchedulingQueue(lambda one: self.are_closed)
+        self.queue = SchedulingQueue(lambda one: "Gate" if self.are_closed else "")
 
     def tried(self, one: PodFacts, now: float = 0.0) -> Waiting:
         """Return a new pod that has left the queue to be tried."""
@@ -48,7 +48,7 @@ class TestOrder:
     """Pods that were tried queue behind those that were not."""
 
     def test_pod_tried_last_is_tried_again_last(self) -> None:
-        queue = SchedulingQueue(lambda one: False)
+        queue = SchedulingQueue(lambda one: "")
         for number in range(5):
             queue.add(facts(f"p{number}", priority=10), 0.0)
         first = queue.pop(0.001)
@@ -91,13 +91,13 @@ class TestUpdate:
 
     @pytest.mark.parametrize("matters", [True, False])
     def test_unknown_pod_is_tried(self, matters: bool) -> None:
-        queue, one = SchedulingQueue(lambda one: False), facts()
+        queue, one = SchedulingQueue(lambda one: ""), facts()
         queue.update(one, 0.0, matters=matters)
         assert queue.place(one.uid) is Place.ACTIVE
 
     @pytest.mark.parametrize("matters", [True, False])
     def test_active_pod_stays_active(self, matters: bool) -> None:
-        queue, one = SchedulingQueue(lambda one: False), facts()
+        queue, one = SchedulingQueue(lambda one: ""), facts()
         queue.add(one, 0.0)
         changed = structs.replace(one, scored=(1, 1))
         queue.update(changed, 1.0, matters=matters)
@@ -227,6 +227,19 @@ class TestGates:
         gates.are_closed = False
         gates.queue.release(one.uid, now, retry=False)
         assert gates.queue.place(one.uid) is place
+
+    @pytest.mark.parametrize("retry", [True, False])
+    def test_released_pod_is_held_by_no_plugin(self, retry: bool) -> None:
+        gates, one = Gates(), facts()
+        waiting = gates.tried(one)
+        gates.are_closed = True
+        gates.queue.reject(waiting, PLUGIN, 0.0)
+        [held] = gates.queue.gated()
+        assert held.gate == "Gate"
+        gates.are_closed = False
+        gates.queue.release(one.uid, 0.5, retry=retry)
+        [(place, waiting)] = gates.queue.places()
+        assert (place, waiting.gate) == (Place.BACKOFF if retry else Place.UNSCHEDULABLE, "")
 
     @pytest.mark.parametrize(
         ("closed_at", "opened_at", "place"),
