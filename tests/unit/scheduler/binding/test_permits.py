@@ -247,6 +247,24 @@ class TestPermit:
         assert await node_of(cluster, "a") == "n"
 
 
+async def test_pods_of_all_profiles_wait_together(cluster: ControlPlane) -> None:
+    """Upstream's ``TestFrameworkHandler_IterateOverWaitingPods``: the plugin of one profile sees all."""
+    await join(cluster, scheduling.node("n"))
+    names = ("one", "two", "three")
+    profiles = [{"schedulerName": name, **GUARDED} for name in names]
+    async with scheduler_for(cluster.client_for(SCHEDULER), configuration(*profiles)):
+        for name in names[:2]:
+            await cluster.client.create(pod(name, labels={"wait": "600"}, scheduler_name=name))
+        await cluster.advance(seconds=5)
+        assert [await node_of(cluster, name) for name in names[:2]] == ["", ""]
+        for guard in Guard.made:
+            assert guard.handle is not None
+            assert sorted(each.facts.name for each in guard.handle.waiting_pods()) == ["one", "two"]
+        await cluster.client.create(pod("three", scheduler_name="three"))
+        await cluster.advance(seconds=1)
+        assert [await node_of(cluster, name) for name in names] == ["n", "n", "n"]
+
+
 class TestPreScore:
     @pytest.fixture(autouse=True)
     async def guarded(self, cluster: ControlPlane) -> AsyncIterator[Scheduler]:
