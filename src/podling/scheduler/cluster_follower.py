@@ -118,16 +118,16 @@ class ClusterFollower:
         if not self._changes:
             return
         if self._gating:
-            self._release_gated(now)
+            self._release_gated(now, self._changes.label)
         # A nominated pod reserves its node: any change there concerns the pods that it keeps away.
         for uid in self._nominations.on(self._changes.node_names):
             self.queue.wake(uid, now, self._changes.label)
         self._changes.offer(self.queue, now)
 
-    def _release_gated(self, now: float) -> None:
+    def _release_gated(self, now: float, label: str) -> None:
         """Look again at the pods that a plugin of a package holds back: a change may have opened the gate."""
         for waiting in self.queue.gated():
-            self.queue.release(waiting.uid, now, retry=True)
+            self.queue.release(waiting.uid, now, label, retry=True)
 
     def _object_changed(self, change: ObjectChange) -> None:
         """Try the pods again that wait for an object of this kind, as the plugins that rejected them say."""
@@ -135,7 +135,7 @@ class ClusterFollower:
         for flight in self._in_flight.values():
             flight.note_object(change)
         if self._gating or change.kind == "PodGroup":
-            self._release_gated(now)
+            self._release_gated(now, change.label)
         for name, plugins, group in self.queue.unschedulable_by():
             known = self.profiles[name].by_name
             waited = [known[each] for each in sorted(plugins) if change.kind in known[each].wakes_on_objects]
@@ -167,7 +167,7 @@ class ClusterFollower:
         """Try the other pods of a group again, which may have waited for one more pod."""
         now = clock.monotonic()
         for uid in self.gangs.unscheduled(gang_of(pod) or ("", "")) if self.gangs is not None else ():
-            self.queue.release(uid, now, retry=True)
+            self.queue.release(uid, now, POD_ADDED, retry=True)
             waiting = self.queue.stuck(uid)
             if waiting is not None and GangScheduling.name in waiting.rejected_by:
                 self.queue.wake(uid, now, POD_ADDED)

@@ -27,6 +27,7 @@ from typing import Any
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from podling.scheduler.changes import POD_UPDATED, own_change_label
 from podling.scheduler.podfacts import PodFacts
 
 BACKOFF_SECONDS_INITIAL = 1.0
@@ -37,8 +38,7 @@ UNSCHEDULABLE_SECONDS_MAX = 300.0
 STALE_ITEMS_MAX = 1000
 """So many items of pods that left the back-off are kept before they are cleared away."""
 
-POD_ADDED = "UnscheduledPodAdd"
-POD_UPDATED = "UnscheduledPodUpdate"
+POD_ADDED = "UnschedulablePodAdd"
 ATTEMPT_FAILED = "ScheduleAttemptFailure"
 BACKOFF_COMPLETE = "BackoffComplete"
 POPPED_FROM_BACKOFF = "PopFromBackoffQ"
@@ -202,7 +202,7 @@ class SchedulingQueue:
         elif place is Place.ACTIVE:
             self._admit(place, waiting, now, POD_UPDATED)
         else:
-            self._move_on(waiting, now, POD_UPDATED)
+            self._move_on(waiting, now, own_change_label(found[1].facts, facts))
 
     def remove(self, uid: str) -> None:
         self._places.pop(uid, None)
@@ -286,14 +286,17 @@ class SchedulingQueue:
         """Return the pods that are held back."""
         return tuple(waiting for place, waiting in self._places.values() if place is Place.GATED)
 
-    def release(self, uid: str, now: float, *, retry: bool) -> None:
-        """Release a pod that was held back. One that was rejected before keeps waiting, unless ``retry``."""
+    def release(self, uid: str, now: float, event: str = FORCE_ACTIVATED, *, retry: bool) -> None:
+        """Release a pod that was held back. One that was rejected before keeps waiting, unless ``retry``.
+
+        ``event`` names the change that may have opened its gate.
+        """
         found = self._places.get(uid)
         if found is None or found[0] is not Place.GATED or self._gate(found[1].facts):
             return
         waiting = found[1]
         if retry or not waiting.rejected_by:
-            self._move_on(waiting, now, FORCE_ACTIVATED)
+            self._move_on(waiting, now, event)
         else:
             self._set(Place.UNSCHEDULABLE, replace(waiting, since=now, gate=""))
 

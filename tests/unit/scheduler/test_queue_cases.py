@@ -300,8 +300,8 @@ class TestIncomingPods:
             ("failed", "activated", 0.0, ("active", "ForceActivate")),
             ("failed", "waited", 20.0, ("active", "BackoffComplete")),
             ("rejected", "waited", 400.0, ("active", "UnschedulableTimeout")),
-            ("rejected", "changed", 0.5, ("backoff", "UnscheduledPodUpdate")),
-            ("rejected", "changed", 20.0, ("active", "UnscheduledPodUpdate")),
+            ("rejected", "changed", 0.5, ("backoff", "UnschedulablePodUpdate")),
+            ("rejected", "changed", 20.0, ("active", "UnschedulablePodUpdate")),
             ("rejected", "changed without effect", 20.0, ("unschedulable", "ScheduleAttemptFailure")),
             ("failed", "changed", 0.5, ("backoff", "ScheduleAttemptFailure")),
         ],
@@ -329,8 +329,8 @@ class TestIncomingPods:
                     queue.update(one, later, matters=then == "changed")
                 case "waited":
                     queue.advance(later)
-        assert queue.incoming["active", "UnscheduledPodAdd"] == 3
-        expected: dict[tuple[str, ...], int] = {("active", "UnscheduledPodAdd"): 3}
+        assert queue.incoming["active", "UnschedulablePodAdd"] == 3
+        expected: dict[tuple[str, ...], int] = {("active", "UnschedulablePodAdd"): 3}
         if outcome:
             expected |= {(FIRST[outcome], "ScheduleAttemptFailure"): 3, entered: 3}
         assert dict(queue.incoming) == expected
@@ -339,12 +339,20 @@ class TestIncomingPods:
         gates, one = Gates(), facts()
         gates.are_closed = True
         gates.queue.add(one, 0.0)
-        assert dict(gates.queue.incoming) == {("unschedulable", "UnscheduledPodAdd"): 1}
+        assert dict(gates.queue.incoming) == {("unschedulable", "UnschedulablePodAdd"): 1}
         gates.queue.update(one, 1.0, matters=True)
-        assert dict(gates.queue.incoming) == {("unschedulable", "UnscheduledPodAdd"): 1}
+        assert dict(gates.queue.incoming) == {("unschedulable", "UnschedulablePodAdd"): 1}
         gates.are_closed = False
         gates.queue.update(one, 2.0, matters=True)
-        assert gates.queue.incoming["active", "UnscheduledPodUpdate"] == 1
+        assert gates.queue.incoming["active", "UnschedulablePodUpdate"] == 1
+
+    def test_released_pod_enters_by_the_change_that_opened_its_gates(self) -> None:
+        gates, one = Gates(), facts()
+        gates.are_closed = True
+        gates.queue.add(one, 0.0)
+        gates.are_closed = False
+        gates.queue.release(one.uid, 1.0, "NodeAdd", retry=True)
+        assert gates.queue.incoming["active", "NodeAdd"] == 1
 
     def test_rejected_pod_stays_in_its_queue_when_its_gates_close(self) -> None:
         gates, one = Gates(), facts()

@@ -49,5 +49,5 @@ def test_pods_are_counted_by_place_and_by_what_turned_them_away() -> None:
         ("SchedulingGates", PROFILE): 1,
         ("Guard", PROFILE): 1,
     }
-    assert found.incoming["active", "UnscheduledPodAdd"] == 3
+    assert found.incoming["active", "UnschedulablePodAdd"] == 3
     assert found.cached == {"nodes": 1, "pods": 1, "assumed_pods": 0}
