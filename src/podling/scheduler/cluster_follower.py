@@ -117,11 +117,12 @@ class ClusterFollower:
         """Wake the pods that what happened since the last decision may have helped."""
         if not self._changes:
             return
-        if self._gating:
-            self._release_gated(now, self._changes.label)
+        label = self._changes.label
+        if self._gating and label:
+            self._release_gated(now, label)
         # A nominated pod reserves its node: any change there concerns the pods that it keeps away.
         for uid in self._nominations.on(self._changes.node_names):
-            self.queue.wake(uid, now, self._changes.label)
+            self.queue.wake(uid, now, label)
         self._changes.offer(self.queue, now)
 
     def _release_gated(self, now: float, label: str) -> None:
