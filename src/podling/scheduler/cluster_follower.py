@@ -19,10 +19,12 @@ from podling.machinery.pods import is_terminal
 from podling.scheduler.binding.permits import WaitingPod, WaitingPods
 from podling.scheduler.cache import Cache
 from podling.scheduler.changes import counts_differently, node_aspects, placed_pod_event
+from podling.scheduler.decide import ERROR_STATUS, SUCCESS, UNRESOLVABLE
 from podling.scheduler.framework import Aspect, ObjectChange, Plugin, PodEvent
 from podling.scheduler.gangs import Gangs, gang_of
 from podling.scheduler.hints import Changes, wakes_for_object, wakes_for_own
 from podling.scheduler.in_flight import InFlight
+from podling.scheduler.metrics import PRE_ENQUEUE, SchedulerMetrics
 from podling.scheduler.nominations import Nominations
 from podling.scheduler.plugins.default_preemption import DefaultPreemption
 from podling.scheduler.plugins.gang_scheduling import GangScheduling
@@ -43,10 +45,12 @@ class ClusterFollower:
         informers: InformerFactory,
         profiles: Mapping[str, Profile],
         backoff: Backoff,
+        metrics: SchedulerMetrics,
         *,
         has_groups: bool = False,
     ) -> None:
         self.profiles = profiles
+        self.metrics = metrics
         self.cache = Cache()
         [sort] = next(iter(profiles.values())).queue_sort
         self.queue = SchedulingQueue(self._gate, sort.queue_key, backoff)
@@ -87,11 +91,26 @@ class ClusterFollower:
         return self.profiles[pod.spec.scheduler_name]
 
     def _gate(self, pod: PodFacts) -> str:
-        """Return the plugin that holds a pod back, the first one; empty for none."""
-        if pod.uid in self._making_room:
-            return DefaultPreemption.name
-        plugins = self._profile_of(pod).pre_enqueue
-        return next((plugin.name for plugin in plugins if _holds(plugin, pod)), "")
+        """Return the plugin that holds a pod back, the first one; empty for none.
+
+        One that fails holds it back, too.
+        """
+        profile, started, status = self._profile_of(pod), clock.monotonic(), UNRESOLVABLE
+        try:
+            if pod.uid in self._making_room:
+                return DefaultPreemption.name
+            for plugin in profile.pre_enqueue:
+                try:
+                    if plugin.pre_enqueue(pod):
+                        return plugin.name
+                except Exception:
+                    logger.exception("%s failed to judge %s/%s", plugin.name, pod.namespace, pod.name)
+                    status = ERROR_STATUS
+                    return plugin.name
+            status = SUCCESS
+            return ""
+        finally:
+            self.metrics.observe_point(profile.name, PRE_ENQUEUE, status, clock.monotonic() - started)
 
     def _nominate(self, facts: PodFacts, node: str) -> None:
         """The pod waits for that node, and for no other one any longer."""
@@ -264,15 +283,6 @@ class ClusterFollower:
                 if uid != facts.uid:
                     flight.changes.pod(event, facts, node, before)
             self._wake.set()
-
-
-def _holds(plugin: Plugin, pod: PodFacts) -> bool:
-    """Return whether a plugin holds a pod back; one that fails to answer does."""
-    try:
-        return bool(plugin.pre_enqueue(pod))
-    except Exception:
-        logger.exception("%s failed to judge %s/%s", plugin.name, pod.namespace, pod.name)
-        return True
 
 
 def _may_gate(plugin: Plugin) -> bool:

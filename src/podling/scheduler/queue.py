@@ -292,12 +292,12 @@ class SchedulingQueue:
         ``event`` names the change that may have opened its gate.
         """
         found = self._places.get(uid)
-        if found is None or found[0] is not Place.GATED or self._gate(found[1].facts):
+        if found is None or found[0] is not Place.GATED:
             return
         waiting = found[1]
         if retry or not waiting.rejected_by:
             self._move_on(waiting, now, event)
-        else:
+        elif not self._gate(waiting.facts):
             self._set(Place.UNSCHEDULABLE, replace(waiting, since=now, gate=""))
 
     def advance(self, now: float) -> None:

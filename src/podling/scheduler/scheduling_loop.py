@@ -67,11 +67,10 @@ class SchedulingLoop(ClusterFollower):
         *,
         has_groups: bool = False,
     ) -> None:
-        super().__init__(informers, profiles, backoff, has_groups=has_groups)
+        super().__init__(informers, profiles, backoff, metrics, has_groups=has_groups)
         self._informers = informers
         self._client = client
         self._recorders = recorders
-        self.metrics = metrics
         metrics.standing = partial(standing_of, self.queue, self.cache)
         self._budgets = informers.informer(PodDisruptionBudget)
         self._reporter = Reporter(client, self._pods)

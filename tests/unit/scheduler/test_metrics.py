@@ -61,7 +61,7 @@ async def test_placed_pod_is_counted_once_everywhere(cluster: ControlPlane, at_w
     assert samples(at_work, "queue_incoming_pods_total") == {("active", "UnschedulablePodAdd"): 1}
     assert samples(at_work, "framework_extension_point_duration_seconds_count") == {
         (point, "Success", PROFILE): 1
-        for point in ("PreFilter", "Filter", "Score", "Reserve", "PreBind", "Bind")
+        for point in ("PreEnqueue", "PreFilter", "Filter", "Score", "Reserve", "PreBind", "Bind")
     }
     assert samples(at_work, "cache_size") == {("nodes",): 2, ("pods",): 1, ("assumed_pods",): 0}
     assert samples(at_work, "preemption_attempts_total") == {(): 0}
@@ -134,6 +134,8 @@ async def test_waiting_for_gates_does_not_count_as_scheduling(
     assert samples(at_work, "pending_pods")[("gated",)] == 1
     assert samples(at_work, "unschedulable_pods") == {("SchedulingGates", PROFILE): 1}
     assert samples(at_work, "schedule_attempts_total") == {}
+    points = samples(at_work, "framework_extension_point_duration_seconds_count")
+    assert points == {("PreEnqueue", "UnschedulableAndUnresolvable", PROFILE): 1}
     assert created.metadata.name
     await cluster.client.patch(type(created), "gated", {"spec": {"schedulingGates": None}}, "default")
     await cluster.advance(seconds=1)
