@@ -342,7 +342,8 @@ class SchedulingLoop(ClusterFollower):
         self._binding.unreserve(self._profile_of(waiting.facts), waiting.facts, node)
         placed = self.cache.pod(uid)
         self.cache.forget(uid)
-        if placed is not None and placed.assumed:
+        if placed is None or placed.assumed:
+            # A deleted pod has left the cache before, but what was reserved for it is free only now.
             self._changed(PodEvent.DELETED, waiting.facts, node)
         latest = self._pods.get(key_of(waiting.facts.pod))
         if latest is None or latest.metadata.uid != uid or latest.spec.node_name or is_terminal(latest):

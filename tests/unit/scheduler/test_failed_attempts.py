@@ -8,6 +8,7 @@ from typing import ClassVar
 
 import pytest
 
+from podling import clock
 from podling.api.core_v1 import Pod, PodSchedulingGate
 from podling.client.base import Client
 from podling.machinery.pods import condition
@@ -19,7 +20,7 @@ from podling.scheduler.podfacts import PodFacts
 from podling.scheduler.scheduler import Scheduler
 from podling.testing import ControlPlane
 from tests.unit.scheduler import scheduling
-from tests.unit.scheduler.at_work import SCHEDULER, get, join, node_of, pod, scheduler_for, told
+from tests.unit.scheduler.at_work import SCHEDULER, get, join, kill, node_of, pod, scheduler_for, told
 from tests.unit.scheduler.test_configured_scheduler import configuration
 from tests.unit.scheduler.test_metrics import samples
 
@@ -27,7 +28,10 @@ PREFLIGHT = "PreBindPreFlight"
 
 
 class Faulty(Plugin):
-    """Fails at the extension point that a pod's label names, or refuses the pod there."""
+    """Fails at the extension point that a pod's label names, or refuses the pod there.
+
+    One exclusive pod has a reservation at a time, and takes ten seconds before it is bound.
+    """
 
     name = "Faulty"
     reserved: ClassVar[set[str]] = set()
@@ -56,6 +60,8 @@ class Faulty(Plugin):
         return None
 
     def reserve(self, pod: PodFacts, node: str, cache: Cache) -> None:
+        if "exclusive" in pod.labels and self.reserved:
+            raise Refused("another pod is exclusive")
         self.reserved.add(pod.name)
         self._pass("Reserve", pod)
 
@@ -71,6 +77,8 @@ class Faulty(Plugin):
         return "PreBind" in pod.labels.values()
 
     async def pre_bind(self, pod: PodFacts, node: str, cache: Cache, client: Client) -> None:
+        if "exclusive" in pod.labels:
+            await clock.sleep(10)
         self._pass("PreBind", pod)
 
     async def bind(self, pod: PodFacts, node: str, client: Client) -> bool:
@@ -189,3 +197,16 @@ async def test_refused_pod_waits_for_a_change(
     assert samples(faulty, "pending_pods")[("unschedulable",)] == 1
     assert samples(faulty, "unschedulable_pods") == {("Faulty", "default-scheduler"): 1}
     await assert_nothing_is_held(cluster)
+
+
+@pytest.mark.usefixtures("faulty")
+async def test_reservation_of_a_deleted_pod_helps_others_when_it_ends(cluster: ControlPlane) -> None:
+    """Upstream's ``handleAssumedPodDeletion``: the pod leaves the cache before its reservation ends."""
+    for name in ("a", "b"):
+        await cluster.client.create(pod(name, labels={"exclusive": "yes"}))
+        await cluster.advance(seconds=1)
+    await kill(cluster, "a")
+    await cluster.advance(seconds=6)
+    assert Faulty.reserved == {"a"}
+    await cluster.advance(seconds=20)
+    assert await node_of(cluster, "b") != ""
