@@ -6,6 +6,9 @@ from podling.api.core_v1 import ContainerStatus, Node, Pod
 from podling.scheduler.framework import Aspect, OwnChange, PodEvent
 from podling.scheduler.podfacts import PodFacts
 
+POD_UPDATED = "UnschedulablePodUpdate"
+"""The event of a changed pod that waits for a node, as Kubernetes' metrics name it."""
+
 
 def node_aspects(old: Node, new: Node) -> Aspect:
     """In which aspects the node changed."""
@@ -54,6 +57,18 @@ def own_change(old: PodFacts, new: PodFacts) -> OwnChange:
     if others or (not resized and old.spec != new.spec):
         change |= OwnChange.OTHER
     return change
+
+
+def own_change_label(old: PodFacts, new: PodFacts) -> str:
+    """Return Kubernetes' label of a change of a pending pod; of several kinds, that of the first."""
+    change = own_change(old, new)
+    if change & OwnChange.LABELS:
+        return f"{POD_UPDATED}PodLabel"
+    if change & OwnChange.SMALLER:
+        return f"{POD_UPDATED}PodScaleDown"
+    if old.spec.scheduling_gates and not new.spec.scheduling_gates:
+        return f"{POD_UPDATED}PodSchedulingGatesEliminated"
+    return f"{POD_UPDATED}PodToleration" if change & OwnChange.TOLERATIONS else POD_UPDATED
 
 
 def _held(pod: Pod) -> list[tuple[object, ...]]:

@@ -7,6 +7,7 @@ an extender or a waiting plugin decides about get them afterwards.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Iterable, Mapping
 
 from msgspec import structs
@@ -18,17 +19,22 @@ from podling.machinery.pods import is_terminal
 from podling.scheduler.binding.permits import WaitingPod, WaitingPods
 from podling.scheduler.cache import Cache
 from podling.scheduler.changes import counts_differently, node_aspects, placed_pod_event
+from podling.scheduler.decide import ERROR_STATUS, SUCCESS, UNRESOLVABLE
 from podling.scheduler.framework import Aspect, ObjectChange, Plugin, PodEvent
 from podling.scheduler.gangs import Gangs, gang_of
 from podling.scheduler.hints import Changes, wakes_for_object, wakes_for_own
 from podling.scheduler.in_flight import InFlight
+from podling.scheduler.metrics import PRE_ENQUEUE, SchedulerMetrics
 from podling.scheduler.nominations import Nominations
+from podling.scheduler.plugins.default_preemption import DefaultPreemption
 from podling.scheduler.plugins.gang_scheduling import GangScheduling
 from podling.scheduler.plugins.scheduling_gates import SchedulingGates
 from podling.scheduler.podfacts import PodFacts, facts_of, facts_of_bound
 from podling.scheduler.profile import Profile
 from podling.scheduler.queue import ATTEMPT_FAILED, POD_ADDED, Backoff, SchedulingQueue
 from podling.scheduler.surroundings import Surroundings
+
+logger = logging.getLogger(__name__)
 
 
 class ClusterFollower:
@@ -39,13 +45,15 @@ class ClusterFollower:
         informers: InformerFactory,
         profiles: Mapping[str, Profile],
         backoff: Backoff,
+        metrics: SchedulerMetrics,
         *,
         has_groups: bool = False,
     ) -> None:
         self.profiles = profiles
+        self.metrics = metrics
         self.cache = Cache()
         [sort] = next(iter(profiles.values())).queue_sort
-        self.queue = SchedulingQueue(self._is_held, sort.queue_key, backoff)
+        self.queue = SchedulingQueue(self._gate, sort.queue_key, backoff)
         self._gating = any(_may_gate(each) for profile in profiles.values() for each in profile.pre_enqueue)
         self._nominations = Nominations()
         self._making_room: set[str] = set()
@@ -82,10 +90,32 @@ class ClusterFollower:
     def _profile_of(self, pod: PodFacts) -> Profile:
         return self.profiles[pod.spec.scheduler_name]
 
-    def _is_held(self, pod: PodFacts) -> bool:
-        if pod.uid in self._making_room:
-            return True
-        return any(plugin.pre_enqueue(pod) for plugin in self._profile_of(pod).pre_enqueue)
+    def _gate(self, pod: PodFacts) -> str:
+        """Return the plugin that holds a pod back, the first one; empty for none.
+
+        One that fails holds it back, too.
+        """
+        profile, started, status = self._profile_of(pod), clock.monotonic(), UNRESOLVABLE
+        try:
+            if pod.uid in self._making_room:
+                return DefaultPreemption.name
+            for plugin in profile.pre_enqueue:
+                try:
+                    if plugin.pre_enqueue(pod):
+                        return plugin.name
+                except Exception:
+                    logger.exception("%s failed to judge %s/%s", plugin.name, pod.namespace, pod.name)
+                    status = ERROR_STATUS
+                    return plugin.name
+            status = SUCCESS
+            return ""
+        finally:
+            self.metrics.observe_point(profile.name, PRE_ENQUEUE, status, clock.monotonic() - started)
+
+    def _nominate(self, facts: PodFacts, node: str) -> None:
+        """The pod waits for that node, and for no other one any longer."""
+        self._end_nomination(facts.uid, placed_on=node)
+        self._nominations.add(facts, node)
 
     def _end_nomination(self, uid: str, placed_on: str = "") -> None:
         """The pod waits no longer for that node; unless it took its place, others may."""
@@ -106,17 +136,18 @@ class ClusterFollower:
         """Wake the pods that what happened since the last decision may have helped."""
         if not self._changes:
             return
-        if self._gating:
-            self._release_gated(now)
+        label = self._changes.label
+        if self._gating and label:
+            self._release_gated(now, label)
         # A nominated pod reserves its node: any change there concerns the pods that it keeps away.
         for uid in self._nominations.on(self._changes.node_names):
-            self.queue.wake(uid, now, self._changes.label)
+            self.queue.wake(uid, now, label)
         self._changes.offer(self.queue, now)
 
-    def _release_gated(self, now: float) -> None:
+    def _release_gated(self, now: float, label: str) -> None:
         """Look again at the pods that a plugin of a package holds back: a change may have opened the gate."""
         for waiting in self.queue.gated():
-            self.queue.release(waiting.uid, now, retry=True)
+            self.queue.release(waiting.uid, now, label, retry=True)
 
     def _object_changed(self, change: ObjectChange) -> None:
         """Try the pods again that wait for an object of this kind, as the plugins that rejected them say."""
@@ -124,7 +155,7 @@ class ClusterFollower:
         for flight in self._in_flight.values():
             flight.note_object(change)
         if self._gating or change.kind == "PodGroup":
-            self._release_gated(now)
+            self._release_gated(now, change.label)
         for name, plugins, group in self.queue.unschedulable_by():
             known = self.profiles[name].by_name
             waited = [known[each] for each in sorted(plugins) if change.kind in known[each].wakes_on_objects]
@@ -156,7 +187,7 @@ class ClusterFollower:
         """Try the other pods of a group again, which may have waited for one more pod."""
         now = clock.monotonic()
         for uid in self.gangs.unscheduled(gang_of(pod) or ("", "")) if self.gangs is not None else ():
-            self.queue.release(uid, now, retry=True)
+            self.queue.release(uid, now, POD_ADDED, retry=True)
             waiting = self.queue.stuck(uid)
             if waiting is not None and GangScheduling.name in waiting.rejected_by:
                 self.queue.wake(uid, now, POD_ADDED)
@@ -182,6 +213,8 @@ class ClusterFollower:
     def _pod_pending(self, pod: Pod) -> None:
         uid = pod.metadata.uid or ""
         if self.cache.pod(uid) is not None:
+            if pod.metadata.deletion_timestamp is not None:
+                self._free(uid)  # it cannot be bound any more
             return  # being bound: the outcome decides
         facts = facts_of(pod)
         if self.gangs is not None and self.gangs.add_pod(facts):
@@ -191,7 +224,7 @@ class ClusterFollower:
             flight.latest = facts  # an extender decides about it
             return
         if pod.status.nominated_node_name:
-            self._nominations.add(facts, pod.status.nominated_node_name)
+            self._nominate(facts, pod.status.nominated_node_name)
         else:
             self._nominations.update(facts)  # the nomination may not be written yet
         waiting = self.queue.stuck(uid)
@@ -223,10 +256,14 @@ class ClusterFollower:
     def _pod_deleted(self, pod: Pod) -> None:
         uid = pod.metadata.uid or ""
         self._leave(uid)
-        self._waiting_pods.reject(uid, "", "removed")
         self._end_nomination(uid)
         if self.gangs is not None:
             self.gangs.remove_pod(uid)
+        self._free(uid)
+
+    def _free(self, uid: str) -> None:
+        """Give back what a pod holds on its node, which it leaves or does not get."""
+        self._waiting_pods.reject(uid, "", "removed")
         placed = self.cache.pod(uid)
         if placed is not None:
             node = self.cache.name_of(placed.row)

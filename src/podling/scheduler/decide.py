@@ -19,7 +19,7 @@ from msgspec import Struct
 
 from podling.scheduler import messages
 from podling.scheduler.cache import Cache
-from podling.scheduler.framework import SCORE_MAX, Hopeless, PluginFailed, Scores, one_row
+from podling.scheduler.framework import SCORE_MAX, Hopeless, Plugin, PluginFailed, Scores, one_row
 from podling.scheduler.labelcolumns import Mask, Rows
 from podling.scheduler.measures import NO_MEASURES, Measures
 from podling.scheduler.podfacts import PodFacts
@@ -30,6 +30,7 @@ Choose = Callable[[Sequence[int]], int]
 
 PRE_FILTER, FILTER, PRE_SCORE, SCORE = "PreFilter", "Filter", "PreScore", "Score"
 SUCCESS, UNSCHEDULABLE, UNRESOLVABLE = "Success", "Unschedulable", "UnschedulableAndUnresolvable"
+ERROR_STATUS = "Error"
 
 MANY_TIMES = 3
 
@@ -137,6 +138,7 @@ def on_nominated_node(
         rows = feasible(case.pod, case.cache, case.profile, one_row(row), respected, noted)
     except PluginFailed as failed:
         diagnosis.failure = str(failed)
+        case.measures.ended(FILTER, ERROR_STATUS)
         return NO_ROWS
     for reason in outside:
         diagnosis.reasons[reason] -= 1
@@ -233,12 +235,12 @@ def scores(
             found = plugin.score(pod, cache, rows)
         except Exception as error:
             text = f'running Score plugins: plugin "{plugin.name}" failed with: {error}'
-            raise PluginFailed(text) from error
+            raise _failed(measures, plugin, SCORE, text) from error
         if measures.sampled:
             measures.ran(plugin.name, SCORE, SUCCESS)
         if found is not None:
             if scorer.is_checked:
-                _check_range(plugin.name, found)
+                _check_range(plugin, found, measures)
             total += scorer.weight * found
     return total
 
@@ -253,19 +255,28 @@ def _scorers(
             if not plugin.pre_score(pod, cache, rows):
                 skipped.add(plugin.name)
         except Exception as error:
-            raise PluginFailed(f'running PreScore plugin "{plugin.name}": {error}') from error
+            text = f'running PreScore plugin "{plugin.name}": {error}'
+            raise _failed(measures, plugin, PRE_SCORE, text) from error
     measures.ended(PRE_SCORE, SUCCESS)
     return tuple(each for each in profile.score if each.plugin.name not in skipped)
 
 
-def _check_range(name: str, found: Scores) -> None:
+def _check_range(plugin: Plugin, found: Scores, measures: Measures) -> None:
     """Raise ``PluginFailed`` for scores outside of 0 to 100, in Kubernetes' words."""
     outside = found[(found < 0) | (found > SCORE_MAX)]
     if len(outside):
+        measures.ended(SCORE, ERROR_STATUS)
         raise PluginFailed(
-            f'applying score defaultWeights on Score plugins: plugin "{name}" returns an invalid score '
-            f"{int(outside[0])}, it should in the range of [0, {SCORE_MAX}] after normalizing"
+            f'applying score defaultWeights on Score plugins: plugin "{plugin.name}" returns an invalid '
+            f"score {int(outside[0])}, it should in the range of [0, {SCORE_MAX}] after normalizing"
         )
+
+
+def _failed(measures: Measures, plugin: Plugin, point: str, text: str) -> PluginFailed:
+    """Return the error of a plugin, which is the status of the extension point, too."""
+    measures.ran(plugin.name, point, ERROR_STATUS)
+    measures.ended(point, ERROR_STATUS)
+    return PluginFailed(text)
 
 
 def respected_nominations(pod: PodFacts, nominated: Iterable[Nominated]) -> list[Nominated]:
@@ -303,7 +314,8 @@ def narrowed(case: Case, diagnosis: Diagnosis) -> Rows | None:
             measures.ended(PRE_FILTER, UNRESOLVABLE)
             return None
         except Exception as error:
-            raise PluginFailed(f'running PreFilter plugin "{plugin.name}": {error}') from error
+            text = f'running PreFilter plugin "{plugin.name}": {error}'
+            raise _failed(measures, plugin, PRE_FILTER, text) from error
         if measures.sampled:
             measures.ran(plugin.name, PRE_FILTER, SUCCESS)
         if found is not None:
@@ -335,7 +347,8 @@ def _filtered(
         try:
             rejections = plugin.filter(pod, cache, rows)
         except Exception as error:
-            raise PluginFailed(f'running "{plugin.name}" filter plugin: {error}') from error
+            text = f'running "{plugin.name}" filter plugin: {error}'
+            raise _failed(measures, plugin, FILTER, text) from error
         if measures.sampled:
             measures.ran(plugin.name, FILTER, UNSCHEDULABLE if rejections else SUCCESS)
         if not rejections:

@@ -110,7 +110,9 @@ class ObjectChange(Struct, frozen=True):
     @property
     def label(self) -> str:
         """Kubernetes' label of the change (``ClusterEvent.Label``)."""
-        return f"{self.kind}{'Add' if self.old is None else 'Delete' if self.new is None else 'Update'}"
+        group = (self.new or self.old).api_version.rpartition("/")[0]
+        change = "Add" if self.old is None else "Delete" if self.new is None else "Update"
+        return f"{group}/{self.kind}{change}" if group else f"{self.kind}{change}"
 
 
 class Refused(Exception):

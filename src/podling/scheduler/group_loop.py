@@ -204,7 +204,7 @@ class GroupSchedulingLoop(SchedulingLoop):
         pod = trial.waiting.facts
         self.metrics.attempted(pod.spec.scheduler_name, UNSCHEDULABLE, trial.started)
         if nominated:
-            self._nominations.add(pod, nominated)
+            self._nominate(pod, nominated)
         else:
             self._end_nomination(pod.uid)
         self.queue.fail(trial.waiting, clock.monotonic())

@@ -13,8 +13,8 @@ was rejected after the change is not tried again for it.
 from __future__ import annotations
 
 import logging
-from collections.abc import Hashable, Mapping, Sequence
-from functools import cached_property
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from functools import cached_property, partial
 
 import numpy as np
 
@@ -241,17 +241,15 @@ class _Questions:
         self._answers: dict[tuple[Plugin, Hashable], int] = {}
 
     def ask(self, pod: PodFacts, plugin: Plugin) -> int:
-        try:
-            key = plugin.same_answer(pod)
-            if key is None:
-                return self._ask(pod, plugin)
-            answer = self._answers.get((plugin, key))
-            if answer is None:
-                answer = self._answers[plugin, key] = self._ask(pod, plugin)
-        except Exception:
-            # As upstream: where a plugin fails to answer the pod is tried, so that it cannot be forgotten.
-            logger.exception("%s failed to judge a change for %s/%s", plugin.name, pod.namespace, pod.name)
-            return ALL
+        return _answer(plugin, pod, partial(self._ask_once, pod, plugin))
+
+    def _ask_once(self, pod: PodFacts, plugin: Plugin) -> int:
+        key = plugin.same_answer(pod)
+        if key is None:
+            return self._ask(pod, plugin)
+        answer = self._answers.get((plugin, key))
+        if answer is None:
+            answer = self._answers[plugin, key] = self._ask(pod, plugin)
         return answer
 
     def _ask(self, pod: PodFacts, plugin: Plugin) -> int:
@@ -282,15 +280,24 @@ def wakes_for_own(waiting: Waiting, facts: PodFacts, profile: Profile, cache: Ca
         return bool(change)
     plugins = (profile.by_name[name] for name in sorted(waiting.rejected_by))
     return any(
-        plugin.wakes_on_own & change and plugin.wakes_for_own(waiting.facts, facts, change, cache)
+        plugin.wakes_on_own & change
+        and _answer(plugin, facts, partial(plugin.wakes_for_own, waiting.facts, facts, change, cache))
         for plugin in plugins
     )
 
 
 def wakes_for_object(plugin: Plugin, pod: PodFacts, change: ObjectChange, cache: Cache) -> bool:
     """Return whether a pod that the plugin rejected should be tried again after a change of an object."""
+    return bool(_answer(plugin, pod, partial(plugin.wakes_for_object, pod, change, cache)))
+
+
+def _answer(plugin: Plugin, pod: PodFacts, ask: Callable[[], int]) -> int:
+    """Return the number of pods that a change may help, as a plugin says.
+
+    Where it fails to answer the pod is tried, so that it cannot be forgotten.
+    """
     try:
-        return plugin.wakes_for_object(pod, change, cache)
+        return ask()
     except Exception:
         logger.exception("%s failed to judge a change for %s/%s", plugin.name, pod.namespace, pod.name)
-        return True
+        return ALL

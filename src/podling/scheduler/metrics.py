@@ -27,7 +27,7 @@ SCHEDULED, UNSCHEDULABLE, ERROR = "scheduled", "unschedulable", "error"
 WAITING_ON_PREEMPTION = "waiting_on_preemption"
 """The result of an attempt for a pod group that waits until its victims are deleted."""
 
-POST_FILTER, RESERVE, PERMIT = "PostFilter", "Reserve", "Permit"
+PRE_ENQUEUE, POST_FILTER, RESERVE, PERMIT = "PreEnqueue", "PostFilter", "Reserve", "Permit"
 PRE_BIND, BIND, POST_BIND = "PreBind", "Bind", "PostBind"
 MANY_ATTEMPTS = 15
 SAMPLED_EACH = 10

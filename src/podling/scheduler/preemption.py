@@ -23,7 +23,7 @@ from podling.machinery.fields import aggregate
 from podling.scheduler import messages
 from podling.scheduler.cache import Cache
 from podling.scheduler.decide import Diagnosis, Nominated, feasible, respected_nominations
-from podling.scheduler.framework import one_row
+from podling.scheduler.framework import PluginFailed, one_row
 from podling.scheduler.podfacts import PodFacts
 from podling.scheduler.profile import Profile
 from podling.scheduler.terms import selector_of
@@ -147,13 +147,17 @@ def _candidates(
 ) -> list[Victims]:
     """Return enough nodes where preemption would work, looking from a drawn place on.
 
-    Notes why on others it would not, and by whom. A node where the pod fits with all pods there is an error,
-    as that of a node that only an extender has rejected.
+    Notes why on others it would not, and by whom. Errors are those of plugins, and each node where the pod
+    fits with all pods there, as on one that only an extender has rejected.
     """
     found: list[Victims] = []
     spared: list[Victims] = []
     for number in range(len(rows)):
-        outcome = victims_on(attempt, rows[(attempt.offset + number) % len(rows)])
+        try:
+            outcome = victims_on(attempt, rows[(attempt.offset + number) % len(rows)])
+        except PluginFailed as failed:
+            errors.append(str(failed))
+            continue
         if isinstance(outcome, Victims) and not outcome.pods:
             errors.append(messages.no_victims_on(outcome.node))
         elif isinstance(outcome, Victims):

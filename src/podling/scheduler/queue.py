@@ -27,6 +27,7 @@ from typing import Any
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from podling.scheduler.changes import POD_UPDATED, own_change_label
 from podling.scheduler.podfacts import PodFacts
 
 BACKOFF_SECONDS_INITIAL = 1.0
@@ -37,8 +38,7 @@ UNSCHEDULABLE_SECONDS_MAX = 300.0
 STALE_ITEMS_MAX = 1000
 """So many items of pods that left the back-off are kept before they are cleared away."""
 
-POD_ADDED = "UnscheduledPodAdd"
-POD_UPDATED = "UnscheduledPodUpdate"
+POD_ADDED = "UnschedulablePodAdd"
 ATTEMPT_FAILED = "ScheduleAttemptFailure"
 BACKOFF_COMPLETE = "BackoffComplete"
 POPPED_FROM_BACKOFF = "PopFromBackoffQ"
@@ -84,6 +84,8 @@ class Waiting(Struct, frozen=True, eq=False):
     """The number of earlier attempts."""
     entered: float | None = None
     """When it could first be tried; None: its gates are closed since it came."""
+    gate: str = ""
+    """The plugin that holds it back."""
     timed_out: bool = False
     """It is tried because it waited long enough, not for a change (``WasFlushedFromUnschedulable``)."""
 
@@ -119,17 +121,17 @@ class SchedulingQueue:
     """Pending pods.
 
     Args:
-        held: returns whether a pod must not be tried at all for now.
+        gate: returns the plugin for which a pod must not be tried at all for now; empty for none.
         sort: returns what orders pods, smallest first.
     """
 
     def __init__(
         self,
-        held: Callable[[PodFacts], bool],
+        gate: Callable[[PodFacts], str],
         sort: Callable[[PodFacts, float], Any] = by_priority,
         backoff: Backoff = DEFAULT_BACKOFF,
     ) -> None:
-        self._held = held
+        self._gate = gate
         self._sort = sort
         self._delays = backoff
         self._places: dict[str, tuple[Place, Waiting]] = {}
@@ -185,10 +187,7 @@ class SchedulingQueue:
     def add(self, facts: PodFacts, now: float) -> None:
         """A pod that is new, or new to this scheduler."""
         self._arrivals += 1
-        if self._held(facts):
-            self._set(Place.GATED, Waiting(facts, now, self._arrivals), POD_ADDED)
-        else:
-            self._set(Place.ACTIVE, Waiting(facts, now, self._arrivals, entered=now), POD_ADDED)
+        self._admit(Place.ACTIVE, Waiting(facts, now, self._arrivals), now, POD_ADDED)
 
     def update(self, facts: PodFacts, now: float, *, matters: bool) -> None:
         """The pod changed; ``matters``: in a way that may make it schedulable."""
@@ -198,14 +197,12 @@ class SchedulingQueue:
             return
         place, waiting = found
         waiting = replace(waiting, facts=facts)
-        if place is Place.UNSCHEDULABLE and not matters:
-            self._set(Place.UNSCHEDULABLE, waiting)
-        elif place is Place.BACKOFF:
-            self._set(Place.BACKOFF, waiting)
-        elif place is Place.UNSCHEDULABLE:
-            self._move_on(waiting, now, POD_UPDATED)
+        if place is Place.BACKOFF or (place is Place.UNSCHEDULABLE and not matters):
+            self._set(place, waiting)
+        elif place is Place.ACTIVE:
+            self._admit(place, waiting, now, POD_UPDATED)
         else:
-            self._put(waiting, now, POD_UPDATED, before=place)
+            self._move_on(waiting, now, own_change_label(found[1].facts, facts))
 
     def remove(self, uid: str) -> None:
         self._places.pop(uid, None)
@@ -236,7 +233,7 @@ class SchedulingQueue:
     def reject(self, waiting: Waiting, rejected_by: Iterable[str], now: float) -> None:
         """No node was right: wait for a change that one of these plugins welcomes."""
         self.rejections += 1
-        self._set_or_gate(
+        self._admit(
             Place.UNSCHEDULABLE,
             replace(
                 waiting,
@@ -249,6 +246,7 @@ class SchedulingQueue:
                 attempts=waiting.attempts + 1,
                 timed_out=False,
             ),
+            now,
             ATTEMPT_FAILED,
         )
 
@@ -264,7 +262,7 @@ class SchedulingQueue:
             attempts=waiting.attempts + 1,
             timed_out=False,
         )
-        self._set_or_gate(Place.BACKOFF, failed, ATTEMPT_FAILED)
+        self._admit(Place.BACKOFF, failed, now, ATTEMPT_FAILED)
 
     def wake(self, uid: str, now: float, event: str = FORCE_ACTIVATED) -> None:
         """A change may have helped this pod, which waits for one. ``event`` names the change."""
@@ -281,25 +279,26 @@ class SchedulingQueue:
         if place is Place.BACKOFF:
             self._set(Place.ACTIVE, waiting, FORCE_ACTIVATED)  # its gates were open when it came there
         elif place is not Place.ACTIVE:
-            self._put(waiting, now, FORCE_ACTIVATED, before=place)
+            self._admit(Place.ACTIVE, waiting, now, FORCE_ACTIVATED)
         return True
 
     def gated(self) -> tuple[Waiting, ...]:
         """Return the pods that are held back."""
         return tuple(waiting for place, waiting in self._places.values() if place is Place.GATED)
 
-    def release(self, uid: str, now: float, *, retry: bool) -> None:
-        """Release a pod that was held back. One that was rejected before keeps waiting, unless ``retry``."""
+    def release(self, uid: str, now: float, event: str = FORCE_ACTIVATED, *, retry: bool) -> None:
+        """Release a pod that was held back. One that was rejected before keeps waiting, unless ``retry``.
+
+        ``event`` names the change that may have opened its gate.
+        """
         found = self._places.get(uid)
-        if found is None or found[0] is not Place.GATED or self._held(found[1].facts):
+        if found is None or found[0] is not Place.GATED:
             return
         waiting = found[1]
-        if waiting.entered is None:
-            self._put(waiting, now, FORCE_ACTIVATED)
-        elif retry or not waiting.rejected_by:
-            self._move_on(waiting, now, FORCE_ACTIVATED)
-        else:
-            self._set(Place.UNSCHEDULABLE, replace(waiting, since=now))
+        if retry or not waiting.rejected_by:
+            self._move_on(waiting, now, event)
+        elif not self._gate(waiting.facts):
+            self._set(Place.UNSCHEDULABLE, replace(waiting, since=now, gate=""))
 
     def advance(self, now: float) -> None:
         """Move on those whose time has come."""
@@ -324,24 +323,25 @@ class SchedulingQueue:
 
     # Inside
 
-    def _put(self, waiting: Waiting, now: float, event: str, before: Place | None = None) -> None:
-        """Let a pod be tried, unless it is held. No event is counted where it stays ``before``."""
-        if self._held(waiting.facts):
-            self._set(Place.GATED, waiting, "" if before is Place.GATED else event)
-            return
-        if waiting.entered is None:
+    def _admit(self, place: Place, waiting: Waiting, now: float, event: str) -> None:
+        """Put a pod in a place, unless it is held."""
+        gate = self._gate(waiting.facts)
+        if gate:
+            place = Place.GATED
+        if gate != waiting.gate:
+            waiting = replace(waiting, gate=gate)
+        if not gate and waiting.entered is None:
             waiting = replace(waiting, entered=now)
-        self._set(Place.ACTIVE, waiting, "" if before is Place.ACTIVE else event)
-
-    def _set_or_gate(self, place: Place, waiting: Waiting, event: str) -> None:
-        self._set(Place.GATED if self._held(waiting.facts) else place, waiting, event)
+        self._set(place, waiting, event)
 
     def _move_on(self, waiting: Waiting, now: float, event: str) -> None:
-        self._set_or_gate(Place.BACKOFF if waiting.backoff_ends() > now else Place.ACTIVE, waiting, event)
+        """Let a pod be tried when its back-off has ended, unless it is held."""
+        self._admit(Place.BACKOFF if waiting.backoff_ends() > now else Place.ACTIVE, waiting, now, event)
 
     def _set(self, place: Place, waiting: Waiting, event: str = "") -> None:
-        """Put a pod in a place. ``event`` brought it there; empty: it was there before."""
-        if event:
+        """Put a pod in a place. ``event`` brought it there, if it was in another queue before."""
+        before = self._places.get(waiting.uid)
+        if event and (before is None or _QUEUES[before[0]] != _QUEUES[place]):
             self.incoming[_QUEUES[place], event] += 1
         self._places[waiting.uid] = (place, waiting)
         if place is Place.UNSCHEDULABLE:

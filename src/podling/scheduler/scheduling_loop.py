@@ -27,11 +27,11 @@ from podling.client.informer import Informer
 from podling.client.informer_factory import InformerFactory
 from podling.machinery.pods import is_terminal
 from podling.scheduler import messages
-from podling.scheduler.binding.binding_cycle import ERROR_STATUS, BindingCycle, BindingFailed, refusal_of
+from podling.scheduler.binding.binding_cycle import BindingCycle, BindingFailed, refusal_of
 from podling.scheduler.binding.permits import PermitRejected
 from podling.scheduler.cache import Cache
 from podling.scheduler.cluster_follower import ClusterFollower
-from podling.scheduler.decide import SUCCESS, Case, Diagnosis, Placement, decide
+from podling.scheduler.decide import ERROR_STATUS, SUCCESS, Case, Diagnosis, Placement, decide
 from podling.scheduler.framework import PluginFailed, PodEvent
 from podling.scheduler.in_flight import InFlight
 from podling.scheduler.metrics import ERROR, POST_FILTER, SchedulerMetrics
@@ -67,11 +67,10 @@ class SchedulingLoop(ClusterFollower):
         *,
         has_groups: bool = False,
     ) -> None:
-        super().__init__(informers, profiles, backoff, has_groups=has_groups)
+        super().__init__(informers, profiles, backoff, metrics, has_groups=has_groups)
         self._informers = informers
         self._client = client
         self._recorders = recorders
-        self.metrics = metrics
         metrics.standing = partial(standing_of, self.queue, self.cache)
         self._budgets = informers.informer(PodDisruptionBudget)
         self._reporter = Reporter(client, self._pods)
@@ -149,6 +148,8 @@ class SchedulingLoop(ClusterFollower):
             logger.exception("deciding on %s/%s failed", pod.namespace, pod.name)
             self._failed(waiting, str(error), started)
             return
+        finally:
+            self.metrics.decided(started)
         self._conclude(waiting, profile, outcome, preemption, started)
 
     async def _attempt_with_extenders(self, waiting: Waiting, extenders: Extenders) -> None:
@@ -175,6 +176,7 @@ class SchedulingLoop(ClusterFollower):
             text = str(error) or type(error).__name__
         finally:
             del self._in_flight[pod.uid]
+            self.metrics.decided(started)
         if flight.latest is None:
             self.metrics.attempted(profile.name, ERROR, started)
             return
@@ -206,7 +208,6 @@ class SchedulingLoop(ClusterFollower):
         preemption: Victims | Refusal,
         started: float,
     ) -> None:
-        self.metrics.decided(started)
         if isinstance(outcome, Diagnosis):
             self._turn_away(waiting, outcome, preemption, started)
         else:
@@ -218,6 +219,7 @@ class SchedulingLoop(ClusterFollower):
         self.cache.add_pod(pod, node, assumed=True)
         try:
             refused = self._binding.accept(profile, pod, node)
+            takes_time = refused is None and self._binding.takes_time(profile, pod, node)
         except PluginFailed as failed:
             logger.exception("placing %s/%s failed", pod.namespace, pod.name)
             self.cache.forget(pod.uid)
@@ -228,7 +230,7 @@ class SchedulingLoop(ClusterFollower):
             self._turn_away(waiting, refused, Refusal(""), started)
             return
         self._end_nomination(pod.uid, placed_on=node)
-        if self._binding.takes_time(profile, pod, node):
+        if takes_time:
             self._reporter.report(key_of(pod.pod), Report(pod.uid, nominated=node))
         if self._waiting_pods.get(pod.uid) is not None:
             self._in_flight[pod.uid] = InFlight(pod, self.cache, self.profiles)
@@ -340,7 +342,8 @@ class SchedulingLoop(ClusterFollower):
         self._binding.unreserve(self._profile_of(waiting.facts), waiting.facts, node)
         placed = self.cache.pod(uid)
         self.cache.forget(uid)
-        if placed is not None and placed.assumed:
+        if placed is None or placed.assumed:
+            # A deleted pod has left the cache before, but what was reserved for it is free only now.
             self._changed(PodEvent.DELETED, waiting.facts, node)
         latest = self._pods.get(key_of(waiting.facts.pod))
         if latest is None or latest.metadata.uid != uid or latest.spec.node_name or is_terminal(latest):
@@ -365,7 +368,7 @@ class SchedulingLoop(ClusterFollower):
             # A pod of higher priority takes the capacity that it waits for: let it try other nodes.
             self._nominations.end(facts.uid)
             self._reporter.report(key_of(facts.pod), Report(facts.uid, nominated=""))
-        self._nominations.add(pod, victims.node)
+        self._nominate(pod, victims.node)
         if all(victim.terminating for victim in victims.pods):
             return
         self.metrics.selected(len(victims.pods))

@@ -6,12 +6,7 @@ from collections import Counter
 
 from podling.scheduler.cache import Cache
 from podling.scheduler.metrics import Standing
-from podling.scheduler.plugins.gang_scheduling import GangScheduling
-from podling.scheduler.plugins.scheduling_gates import SchedulingGates
 from podling.scheduler.queue import Place, SchedulingQueue
-
-_GATED = frozenset({SchedulingGates.name})
-_GANG = frozenset({GangScheduling.name})
 
 
 def standing_of(queue: SchedulingQueue, cache: Cache) -> Standing:
@@ -21,13 +16,8 @@ def standing_of(queue: SchedulingQueue, cache: Cache) -> Standing:
     for place, waiting in queue.places():
         profile = waiting.facts.spec.scheduler_name
         pending[place.value] += 1
-        groups[profile, waiting.rejected_by] += 1
-        if place is Place.GATED:
-            spec = waiting.facts.spec
-            if spec.scheduling_gates:
-                groups[profile, _GATED] += 1
-            elif spec.scheduling_group is not None and not waiting.rejected_by:
-                groups[profile, _GANG] += 1
+        plugins = waiting.rejected_by
+        groups[profile, plugins | {waiting.gate} if waiting.gate else plugins] += 1
     rejected: Counter[tuple[str, str]] = Counter()
     for (profile, plugins), count in groups.items():
         for plugin in plugins:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
@@ -16,6 +17,8 @@ from podling.scheduler.columns import CPU, MEMORY, PODS
 from podling.scheduler.podfacts import HostPort, PodFacts
 from podling.scheduler.podgroups import counts_per_row
 from tests.unit.scheduler.scheduling import cache_of, container, facts, node, taint
+
+TOPOLOGY = ("topology.kubernetes.io/region", "topology.kubernetes.io/zone")
 
 
 def test_a_pod_counts_from_the_moment_it_is_assumed() -> None:
@@ -102,6 +105,46 @@ def test_a_place_is_used_again_without_a_trace_of_who_had_it() -> None:
     assert cache.taint_sets[cache.taints[rows[0]]] == ()
     assert not cache.unschedulable[rows[0]]
     assert cache.resources.allocatable[CPU, rows[0]] == 1000
+
+
+@pytest.mark.parametrize(
+    ("added", "order"),
+    [
+        ("", ""),
+        ("0", "0"),
+        ("0 1", "01"),
+        ("23 40", "2034"),
+        ("2345 60", "203456"),
+        ("2 34 5601", "2031456"),
+        ("21 34 560", "2130456"),
+    ],
+)
+def test_nodes_are_searched_in_turns_from_each_zone(added: str, order: str) -> None:
+    """Upstream's ``TestSchedulerCache_updateNodeInfoSnapshotList``: two nodes have a zone of their own.
+
+    A space stands for a search between two additions.
+    """
+    cache = Cache()
+    for name in added:
+        if name == " ":
+            assert len(cache.search_order)
+            continue
+        zone = str(int(name) > 1)
+        cache.set_node(node(name, labels=dict.fromkeys(TOPOLOGY, zone)))
+    assert "".join(cache.name_of(row) for row in cache.search_order.tolist()) == order
+
+
+def test_node_that_changes_its_zone_or_goes_is_searched_otherwise() -> None:
+    cache = cache_of(*(node(name, labels={TOPOLOGY[1]: "a"}) for name in "xyz"))
+
+    def order() -> str:
+        return "".join(cache.name_of(row) for row in cache.search_order.tolist())
+
+    assert order() == "xyz"
+    cache.set_node(node("z", labels={TOPOLOGY[1]: "b"}))
+    assert order() == "xzy"
+    cache.remove_node("x")
+    assert order() == "yz"
 
 
 NAMES = st.sampled_from([f"n{number}" for number in range(6)])

@@ -13,9 +13,16 @@ from podling.api.core_v1 import (
     Node,
     NodeCondition,
     Pod,
+    PodSchedulingGate,
     ResourceRequirements,
 )
-from podling.scheduler.changes import counts_differently, node_aspects, own_change, placed_pod_event
+from podling.scheduler.changes import (
+    counts_differently,
+    node_aspects,
+    own_change,
+    own_change_label,
+    placed_pod_event,
+)
 from podling.scheduler.framework import Aspect, OwnChange, PodEvent
 from podling.scheduler.podfacts import facts_of
 from tests.unit.scheduler.scheduling import facts, node, pod, taint, toleration
@@ -108,3 +115,20 @@ def test_change_of_placed_pod_yields_event(old: Any, new: Any, event: PodEvent) 
 )
 def test_change_of_pending_pod_is_classified(new: Pod, change: OwnChange) -> None:
     assert own_change(facts_of(BOUND), facts_of(new)) == change
+
+
+@pytest.mark.parametrize(
+    ("new", "label"),
+    [
+        ({}, "UnschedulablePodUpdate"),
+        ({"metadata": {"annotations": {"a": "b"}}}, "UnschedulablePodUpdate"),
+        ({"labels": {"a": "b"}, "cpu": "1"}, "UnschedulablePodUpdatePodLabel"),
+        ({"cpu": "1", "scheduling_gates": ()}, "UnschedulablePodUpdatePodScaleDown"),
+        ({"scheduling_gates": ()}, "UnschedulablePodUpdatePodSchedulingGatesEliminated"),
+        ({"tolerations": (toleration("k"),)}, "UnschedulablePodUpdatePodToleration"),
+    ],
+)
+def test_change_of_pending_pod_has_the_label_of_its_first_kind(new: dict[str, Any], label: str) -> None:
+    """The order of upstream's ``PodSchedulingPropertiesChange``."""
+    before = {"name": "p", "cpu": "2", "scheduling_gates": (PodSchedulingGate(name="g"),)}
+    assert own_change_label(facts(**before), facts(**{**before, **new})) == label

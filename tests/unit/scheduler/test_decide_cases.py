@@ -14,6 +14,7 @@ from podling.scheduler.cache import Cache
 from podling.scheduler.decide import Diagnosis, Nominated, Placement, decide
 from podling.scheduler.framework import Hopeless, Plugin, PluginFailed, Rejected, Scores
 from podling.scheduler.labelcolumns import Rows
+from podling.scheduler.measures import NO_MEASURES, Measures
 from podling.scheduler.podfacts import PodFacts
 from podling.scheduler.profile import Profile, Scorer
 from tests.unit.scheduler.scheduling import DEFAULT_PROFILE, cache_of, facts, node
@@ -95,8 +96,28 @@ def cluster(*names: str) -> Cache:
     return cache_of(*(node(name) for name in names))
 
 
+class Noted(Measures):
+    """Notes the extension points and the plugins with their statuses."""
+
+    sampled = True
+
+    def __init__(self) -> None:
+        self.points: list[tuple[str, str]] = []
+        self.plugins: list[tuple[str, str, str]] = []
+
+    def ended(self, point: str, status: str) -> None:
+        self.points.append((point, status))
+
+    def ran(self, plugin: str, point: str, status: str) -> None:
+        self.plugins.append((plugin, point, status))
+
+
 def outcome(
-    chosen: Profile, cache: Cache, one: PodFacts | None = None, nominated: Sequence[Nominated] = ()
+    chosen: Profile,
+    cache: Cache,
+    one: PodFacts | None = None,
+    nominated: Sequence[Nominated] = (),
+    measures: Measures = NO_MEASURES,
 ) -> tuple[Placement | Diagnosis, list[str]]:
     """Return the outcome, and the nodes that were equally good."""
     best: list[str] = []
@@ -105,7 +126,7 @@ def outcome(
         best.extend(sorted(cache.name_of(row) for row in rows))
         return rows[0]
 
-    found = decide(one or facts(), cache, chosen, nominated, first)
+    found = decide(one or facts(), cache, chosen, nominated, first, measures)
     if isinstance(found, Placement) and not best:
         best.append(found.node)
     return found, best
@@ -217,10 +238,29 @@ def test_rejected_pod_knows_why_and_by_whom(
     ],
 )
 def test_error_names_extension_point_and_plugin(point: str, text: str) -> None:
-    broken = fake("A", fails_at=point)
+    broken, noted = fake("A", fails_at=point), Noted()
     with pytest.raises(PluginFailed) as failed:
-        outcome(profile(broken, scoring=[(broken, 1)]), cluster("1", "2"))
+        outcome(profile(broken, scoring=[(broken, 1)]), cluster("1", "2"), measures=noted)
     assert str(failed.value) == text
+    points = ("PreFilter", "Filter", "PreScore", "Score")
+    before = points[: points.index(point)]
+    assert noted.points == [*((each, "Success") for each in before), (point, "Error")]
+    assert noted.plugins[-1] == ("A", point, "Error")
+
+
+def test_error_on_the_nominated_node_is_measured() -> None:
+    noted = Noted()
+    with pytest.raises(PluginFailed):
+        outcome(profile(fake("A", fails_on="1")), cluster("1"), nominated_to("1"), measures=noted)
+    assert [status for point, status in noted.points if point == "Filter"] == ["Error", "Error"]
+
+
+def test_score_out_of_range_is_measured_as_an_error() -> None:
+    noted, wrong = Noted(), fake("A", points={"1": 101})
+    checked = structs.replace(profile(wrong), score=(Scorer(wrong, 1, is_checked=True),))
+    with pytest.raises(PluginFailed):
+        outcome(checked, cluster("1", "2"), measures=noted)
+    assert noted.points[-1] == ("Score", "Error")
 
 
 @pytest.mark.parametrize(("priority", "times"), [(1000, 1), (0, 2)])

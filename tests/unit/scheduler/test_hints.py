@@ -21,8 +21,8 @@ from podling.api.core_v1 import NodeAffinity as NodeAffinityTerms
 from podling.api.meta_v1 import LabelSelector
 from podling.scheduler.cache import Cache
 from podling.scheduler.configuration.plugin_args import NodeAffinityArgs
-from podling.scheduler.framework import Aspect, PodEvent
-from podling.scheduler.hints import Changes, wakes_for_own
+from podling.scheduler.framework import Aspect, ObjectChange, Plugin, PodEvent
+from podling.scheduler.hints import Changes, wakes_for_object, wakes_for_own
 from podling.scheduler.plugins.node_affinity import NodeAffinity
 from podling.scheduler.podfacts import PodFacts
 from podling.scheduler.queue import Place, SchedulingQueue, Waiting
@@ -70,7 +70,7 @@ def pod_event(event: PodEvent, one: PodFacts, before: PodFacts | None = None) ->
 
 def waiting(*pods: PodFacts, rejected_by: Iterable[str]) -> SchedulingQueue:
     """Return a queue of pods that all were rejected by these plugins, long ago."""
-    queue = SchedulingQueue(lambda _: False)
+    queue = SchedulingQueue(lambda _: "")
     for one in pods:
         queue.add(one, 0.0)
         found = queue.pop(0.0)
@@ -376,3 +376,42 @@ def test_tolerations_matter_to_spreading_that_honors_taints() -> None:
     new = facts("p", topology_spread_constraints=(honoring,), tolerations=(toleration("k"),))
     waits = Waiting(old, 0.0, rejected_by=frozenset({"PodTopologySpread"}))
     assert wakes_for_own(waits, new, DEFAULT_PROFILE, cache_of())
+
+
+class Broken(Plugin):
+    """Fails to judge any change."""
+
+    name = "Broken"
+
+    def _fail(self, *_: Any, **__: Any) -> Any:
+        raise ValueError("bug")
+
+    wakes_for_nodes: Any = _fail
+    wakes_for_pod: Any = _fail
+    wakes_for_own: Any = _fail
+    wakes_for_object: Any = _fail
+
+
+class TestErrors:
+    """A case of upstream's ``Test_isPodWorthRequeuing``: a pod is tried where a plugin fails to answer."""
+
+    profile = structs.replace(DEFAULT_PROFILE, by_name={"Broken": Broken()})
+    rejected_by = frozenset({"Broken"})
+
+    @pytest.mark.parametrize("happens", ["node", "pod"])
+    def test_change_of_nodes_and_pods(self, happens: str) -> None:
+        one, cache = facts(), cache_of(node("n"))
+        changes = Changes(cache, {"": self.profile})
+        if happens == "node":
+            changes.node("n", Aspect.LABELS)
+        else:
+            changes.pod(PodEvent.ADDED, facts(), "n")
+        assert woken(changes, waiting(one, rejected_by=self.rejected_by)) == [one.uid]
+
+    def test_change_of_an_object(self) -> None:
+        change = ObjectChange("StorageClass", None)
+        assert wakes_for_object(self.profile.by_name["Broken"], facts(), change, cache_of())
+
+    def test_change_of_the_pod_itself(self) -> None:
+        waits = Waiting(facts("p"), 0.0, rejected_by=self.rejected_by)
+        assert wakes_for_own(waits, facts("p", labels=DB), self.profile, cache_of())

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from typing import Any
 
 import pytest
 
-from podling.api.core_v1 import Pod, PodSchedulingGate
+from podling.api.core_v1 import PersistentVolume, Pod, PodSchedulingGate
 from podling.api.meta_v1 import ObjectMeta
 from podling.api.scheduling_v1 import PriorityClass
-from podling.scheduler.framework import Aspect, PodEvent
+from podling.api.storage_v1 import CSINode, StorageClass
+from podling.scheduler.framework import Aspect, ObjectChange, PodEvent
 from podling.scheduler.hints import Changes
 from podling.scheduler.metrics import (
     ATTEMPT_SECONDS,
@@ -56,10 +58,10 @@ async def test_placed_pod_is_counted_once_everywhere(cluster: ControlPlane, at_w
     assert samples(at_work, "scheduling_algorithm_duration_seconds_count") == {(): 1}
     assert samples(at_work, "pod_scheduling_attempts_sum") == {(): 1}
     assert samples(at_work, "pod_scheduling_sli_duration_seconds_count") == {("1",): 1}
-    assert samples(at_work, "queue_incoming_pods_total") == {("active", "UnscheduledPodAdd"): 1}
+    assert samples(at_work, "queue_incoming_pods_total") == {("active", "UnschedulablePodAdd"): 1}
     assert samples(at_work, "framework_extension_point_duration_seconds_count") == {
         (point, "Success", PROFILE): 1
-        for point in ("PreFilter", "Filter", "Score", "Reserve", "PreBind", "Bind")
+        for point in ("PreEnqueue", "PreFilter", "Filter", "Score", "Reserve", "PreBind", "Bind")
     }
     assert samples(at_work, "cache_size") == {("nodes",): 2, ("pods",): 1, ("assumed_pods",): 0}
     assert samples(at_work, "preemption_attempts_total") == {(): 0}
@@ -132,14 +134,16 @@ async def test_waiting_for_gates_does_not_count_as_scheduling(
     assert samples(at_work, "pending_pods")[("gated",)] == 1
     assert samples(at_work, "unschedulable_pods") == {("SchedulingGates", PROFILE): 1}
     assert samples(at_work, "schedule_attempts_total") == {}
+    points = samples(at_work, "framework_extension_point_duration_seconds_count")
+    assert points == {("PreEnqueue", "UnschedulableAndUnresolvable", PROFILE): 1}
     assert created.metadata.name
     await cluster.client.patch(type(created), "gated", {"spec": {"schedulingGates": None}}, "default")
     await cluster.advance(seconds=1)
     assert samples(at_work, "schedule_attempts_total") == {("scheduled", PROFILE): 1}
     assert samples(at_work, "pod_scheduling_sli_duration_seconds_sum")[("1",)] < 60
     assert samples(at_work, "queue_incoming_pods_total") == {
-        ("unschedulable", "UnscheduledPodAdd"): 1,
-        ("active", "UnscheduledPodUpdate"): 1,
+        ("unschedulable", "UnschedulablePodAdd"): 1,
+        ("active", "UnschedulablePodUpdatePodSchedulingGatesEliminated"): 1,
     }
 
 
@@ -208,6 +212,18 @@ def test_changes_have_the_labels_of_cluster_events(
     if event is not None:
         changes.pod(event, scheduling.facts(), "n")
     assert changes.label == label
+
+
+@pytest.mark.parametrize(
+    ("new", "old", "label"),
+    [
+        (StorageClass(), None, "storage.k8s.io/StorageClassAdd"),
+        (CSINode(), CSINode(), "storage.k8s.io/CSINodeUpdate"),
+        (None, PersistentVolume(), "PersistentVolumeDelete"),
+    ],
+)
+def test_changes_of_objects_have_the_labels_of_cluster_events(new: Any, old: Any, label: str) -> None:
+    assert ObjectChange(type(new or old).__name__, new, old).label == label
 
 
 @pytest.mark.parametrize(

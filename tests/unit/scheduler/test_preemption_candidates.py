@@ -21,6 +21,8 @@ from podling.api.policy_v1 import (
 )
 from podling.scheduler.cache import Cache
 from podling.scheduler.decide import Diagnosis, decide
+from podling.scheduler.framework import Plugin, Rejected
+from podling.scheduler.labelcolumns import Rows
 from podling.scheduler.podfacts import PodFacts, facts_of
 from podling.scheduler.preemption import Attempt, Refusal, Victims, more_important, preempt, victims_on
 from tests.unit.scheduler.plugins.spreading import spread
@@ -341,3 +343,31 @@ def test_node_that_needs_no_victim_is_an_error() -> None:
     chosen = preempt(Attempt(wanted, cache, DEFAULT_PROFILE, (), ()), full)
     assert isinstance(chosen, Victims)
     assert chosen.node == "n2"
+
+
+class Broken(Plugin):
+    """Fails on one node, once its pods are taken away."""
+
+    name = "Broken"
+
+    def filter(self, pod: PodFacts, cache: Cache, rows: Rows) -> Sequence[Rejected]:
+        if any(cache.name_of(row) == "n1" and not cache.pods_on(row) for row in rows.tolist()):
+            raise ValueError("bug")
+        return ()
+
+
+def test_error_on_a_node_leaves_the_others() -> None:
+    """``DryRunPreemption`` collects the errors, which count where it finds no candidate."""
+    cache = cluster({name: [one(name, LOW, LARGE)] for name in ("n1", "n2")})
+    broken = structs.replace(DEFAULT_PROFILE, filter=(*DEFAULT_PROFILE.filter, Broken()))
+    wanted = wanting(LARGE)
+    diagnosis = decide(wanted, cache, broken, (), lambda rows: rows[0])
+    assert isinstance(diagnosis, Diagnosis)
+    chosen = preempt(Attempt(wanted, cache, broken, (), ()), diagnosis)
+    assert isinstance(chosen, Victims)
+    assert chosen.node == "n2"
+    cache.remove_node("n2")
+    diagnosis = decide(wanted, cache, broken, (), lambda rows: rows[0])
+    assert isinstance(diagnosis, Diagnosis)
+    refused = preempt(Attempt(wanted, cache, broken, (), ()), diagnosis)
+    assert refused == Refusal('preemption: running "Broken" filter plugin: bug', keeps_nomination=True)

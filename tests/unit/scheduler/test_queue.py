@@ -15,7 +15,7 @@ from tests.unit.scheduler.scheduling import facts, pod
 
 
 def open_queue(*pods: PodFacts, now: float = 0.0) -> SchedulingQueue:
-    queue = SchedulingQueue(lambda one: bool(one.spec.scheduling_gates))
+    queue = SchedulingQueue(lambda one: "SchedulingGates" if one.spec.scheduling_gates else "")
     for each in pods:
         queue.add(each, now)
     return queue
@@ -153,7 +153,7 @@ class QueueMachine(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.held: set[str] = set()
-        self.queue = SchedulingQueue(lambda one: one.uid in self.held)
+        self.queue = SchedulingQueue(lambda one: "Gate" if one.uid in self.held else "")
         self.now = 0.0
         self.known: dict[str, PodFacts] = {}
         self.tried: dict[str, Waiting] = {}

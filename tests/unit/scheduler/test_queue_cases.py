@@ -18,7 +18,7 @@ class Gates:
 
     def __init__(self) -> None:
         self.are_closed = False
-        self.queue = SchedulingQueue(lambda one: self.are_closed)
+        self.queue = SchedulingQueue(lambda one: "Gate" if self.are_closed else "")
 
     def tried(self, one: PodFacts, now: float = 0.0) -> Waiting:
         """Return a new pod that has left the queue to be tried."""
@@ -48,7 +48,7 @@ class TestOrder:
     """Pods that were tried queue behind those that were not."""
 
     def test_pod_tried_last_is_tried_again_last(self) -> None:
-        queue = SchedulingQueue(lambda one: False)
+        queue = SchedulingQueue(lambda one: "")
         for number in range(5):
             queue.add(facts(f"p{number}", priority=10), 0.0)
         first = queue.pop(0.001)
@@ -91,13 +91,13 @@ class TestUpdate:
 
     @pytest.mark.parametrize("matters", [True, False])
     def test_unknown_pod_is_tried(self, matters: bool) -> None:
-        queue, one = SchedulingQueue(lambda one: False), facts()
+        queue, one = SchedulingQueue(lambda one: ""), facts()
         queue.update(one, 0.0, matters=matters)
         assert queue.place(one.uid) is Place.ACTIVE
 
     @pytest.mark.parametrize("matters", [True, False])
     def test_active_pod_stays_active(self, matters: bool) -> None:
-        queue, one = SchedulingQueue(lambda one: False), facts()
+        queue, one = SchedulingQueue(lambda one: ""), facts()
         queue.add(one, 0.0)
         changed = structs.replace(one, scored=(1, 1))
         queue.update(changed, 1.0, matters=matters)
@@ -228,6 +228,37 @@ class TestGates:
         gates.queue.release(one.uid, now, retry=False)
         assert gates.queue.place(one.uid) is place
 
+    @pytest.mark.parametrize("retry", [True, False])
+    def test_released_pod_is_held_by_no_plugin(self, retry: bool) -> None:
+        gates, one = Gates(), facts()
+        waiting = gates.tried(one)
+        gates.are_closed = True
+        gates.queue.reject(waiting, PLUGIN, 0.0)
+        [held] = gates.queue.gated()
+        assert held.gate == "Gate"
+        gates.are_closed = False
+        gates.queue.release(one.uid, 0.5, retry=retry)
+        [(place, waiting)] = gates.queue.places()
+        assert (place, waiting.gate) == (Place.BACKOFF if retry else Place.UNSCHEDULABLE, "")
+
+    @pytest.mark.parametrize(
+        ("closed_at", "opened_at", "place"),
+        [(0.2, 0.5, Place.BACKOFF), (3.0, 4.0, Place.ACTIVE)],
+        ids=["during the back-off", "after it"],
+    )
+    def test_update_that_opens_gates_does_not_end_the_back_off(
+        self, closed_at: float, opened_at: float, place: Place
+    ) -> None:
+        """``TestPendingPodsMetric``: a rejected pod whose gates close, and open again."""
+        gates, one = Gates(), facts()
+        gates.queue.reject(gates.tried(one), PLUGIN, 0.0)
+        gates.are_closed = True
+        gates.queue.update(one, closed_at, matters=True)
+        assert gates.queue.place(one.uid) is Place.GATED
+        gates.are_closed = False
+        gates.queue.update(one, opened_at, matters=True)
+        assert gates.queue.place(one.uid) is place
+
 
 class TestActivate:
     @pytest.mark.parametrize(
@@ -269,8 +300,8 @@ class TestIncomingPods:
             ("failed", "activated", 0.0, ("active", "ForceActivate")),
             ("failed", "waited", 20.0, ("active", "BackoffComplete")),
             ("rejected", "waited", 400.0, ("active", "UnschedulableTimeout")),
-            ("rejected", "changed", 0.5, ("backoff", "UnscheduledPodUpdate")),
-            ("rejected", "changed", 20.0, ("active", "UnscheduledPodUpdate")),
+            ("rejected", "changed", 0.5, ("backoff", "UnschedulablePodUpdate")),
+            ("rejected", "changed", 20.0, ("active", "UnschedulablePodUpdate")),
             ("rejected", "changed without effect", 20.0, ("unschedulable", "ScheduleAttemptFailure")),
             ("failed", "changed", 0.5, ("backoff", "ScheduleAttemptFailure")),
         ],
@@ -298,8 +329,8 @@ class TestIncomingPods:
                     queue.update(one, later, matters=then == "changed")
                 case "waited":
                     queue.advance(later)
-        assert queue.incoming["active", "UnscheduledPodAdd"] == 3
-        expected: dict[tuple[str, ...], int] = {("active", "UnscheduledPodAdd"): 3}
+        assert queue.incoming["active", "UnschedulablePodAdd"] == 3
+        expected: dict[tuple[str, ...], int] = {("active", "UnschedulablePodAdd"): 3}
         if outcome:
             expected |= {(FIRST[outcome], "ScheduleAttemptFailure"): 3, entered: 3}
         assert dict(queue.incoming) == expected
@@ -308,12 +339,29 @@ class TestIncomingPods:
         gates, one = Gates(), facts()
         gates.are_closed = True
         gates.queue.add(one, 0.0)
-        assert dict(gates.queue.incoming) == {("unschedulable", "UnscheduledPodAdd"): 1}
+        assert dict(gates.queue.incoming) == {("unschedulable", "UnschedulablePodAdd"): 1}
         gates.queue.update(one, 1.0, matters=True)
-        assert dict(gates.queue.incoming) == {("unschedulable", "UnscheduledPodAdd"): 1}
+        assert dict(gates.queue.incoming) == {("unschedulable", "UnschedulablePodAdd"): 1}
         gates.are_closed = False
         gates.queue.update(one, 2.0, matters=True)
-        assert gates.queue.incoming["active", "UnscheduledPodUpdate"] == 1
+        assert gates.queue.incoming["active", "UnschedulablePodUpdate"] == 1
+
+    def test_released_pod_enters_by_the_change_that_opened_its_gates(self) -> None:
+        gates, one = Gates(), facts()
+        gates.are_closed = True
+        gates.queue.add(one, 0.0)
+        gates.are_closed = False
+        gates.queue.release(one.uid, 1.0, "NodeAdd", retry=True)
+        assert gates.queue.incoming["active", "NodeAdd"] == 1
+
+    def test_rejected_pod_stays_in_its_queue_when_its_gates_close(self) -> None:
+        gates, one = Gates(), facts()
+        gates.queue.reject(gates.tried(one), PLUGIN, 0.0)
+        before = dict(gates.queue.incoming)
+        gates.are_closed = True
+        gates.queue.wake(one.uid, 20.0, "test")
+        assert gates.queue.place(one.uid) is Place.GATED
+        assert dict(gates.queue.incoming) == before
 
 
 class TestLife:

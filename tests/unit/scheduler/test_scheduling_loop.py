@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 from typing import Any, cast
 
 import pytest
+from msgspec import structs
 
 from podling import clock
 from podling.api.core_v1 import Binding, Event, Node, ObjectReference, Pod
@@ -101,6 +102,19 @@ class TestWhileAWriteIsOnItsWay:
         await distant.advance(seconds=5)
         assert await node_of(distant, "b") == "n"
         assert await told(distant, "a") == [f'{FAILED} pods "a" not found']
+
+    async def test_pod_that_is_being_deleted_frees_its_node_at_once(self, distant: ControlPlane) -> None:
+        made = pod("a")
+        kept = structs.replace(made.metadata, finalizers=("example.com/keep",))
+        await distant.client.create(structs.replace(made, metadata=kept))
+        await distant.advance(seconds=0.3)
+        await distant.client.delete(Pod, "a", "default", grace_seconds=0)
+        await distant.client.create(pod("b"))
+        await distant.advance(seconds=1.5)
+        assert await node_of(distant, "b") == "n"
+        await distant.advance(seconds=20)
+        assert (await told(distant, "a"))[0].startswith(FAILED)
+        assert await node_of(distant, "a") == ""
 
     async def test_pod_bound_by_another_client_is_left_alone(self, distant: ControlPlane) -> None:
         await distant.client.create(pod("a"))

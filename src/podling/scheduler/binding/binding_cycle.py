@@ -12,7 +12,7 @@ from podling.client.base import Client, Unreachable
 from podling.machinery.errors import ApiError, is_not_found
 from podling.scheduler.binding.permits import PERMIT_SECONDS_MAX, Preempted, WaitingPod, WaitingPods
 from podling.scheduler.cache import Cache
-from podling.scheduler.decide import SUCCESS, UNSCHEDULABLE, Diagnosis
+from podling.scheduler.decide import ERROR_STATUS, SUCCESS, UNSCHEDULABLE, Diagnosis
 from podling.scheduler.framework import Plugin, PluginFailed, Refused
 from podling.scheduler.metrics import BIND, PERMIT, POST_BIND, PRE_BIND, RESERVE, SchedulerMetrics
 from podling.scheduler.podfacts import PodFacts
@@ -20,7 +20,7 @@ from podling.scheduler.profile import Profile
 
 logger = logging.getLogger(__name__)
 
-ERROR_STATUS, WAIT = "Error", "Wait"
+WAIT = "Wait"
 
 READ_SECONDS = 1.0
 READ_SECONDS_MAX = 10.0
@@ -156,10 +156,20 @@ class BindingCycle:
         return None
 
     def takes_time(self, profile: Profile, pod: PodFacts, node: str) -> bool:
-        """Return whether the pod will be bound some time later only."""
+        """Return whether the pod will be bound some time later only.
+
+        Raises ``PluginFailed``; then nothing stays reserved.
+        """
         if self._waiting.get(pod.uid) is not None:
             return True
-        return any(plugin.takes_time(pod, node, self._cache) for plugin in profile.pre_bind)
+        for plugin in profile.pre_bind:
+            try:
+                if plugin.takes_time(pod, node, self._cache):
+                    return True
+            except Exception as error:
+                self.unreserve(profile, pod, node)
+                raise PluginFailed(f'running PreBindPreFlight "{plugin.name}": {error}') from error
+        return False
 
     async def run(self, profile: Profile, pod: PodFacts, node: str) -> None:
         """Wait for permission, do what must come before, then bind the pod.

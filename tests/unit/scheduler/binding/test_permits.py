@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from importlib.metadata import EntryPoint
 from typing import Any, ClassVar
 
 import numpy as np
 import pytest
+from msgspec import structs
 
 from podling import clock
 from podling.api.core_v1 import Pod, PodSchedulingGate
@@ -19,15 +20,17 @@ from podling.scheduler import plugin_registry
 from podling.scheduler.binding.permits import PermitRejected, Preempted, WaitingPod
 from podling.scheduler.cache import Cache
 from podling.scheduler.decide import Diagnosis
-from podling.scheduler.framework import Handle, ObjectChange, Plugin, Refused, Scores
+from podling.scheduler.framework import Handle, ObjectChange, Plugin, Scores
 from podling.scheduler.labelcolumns import Rows
 from podling.scheduler.podfacts import PodFacts
 from podling.scheduler.preemption import Attempt, Refusal, Victims
+from podling.scheduler.scheduler import Scheduler
 from podling.testing import ControlPlane
 from tests.unit.scheduler import scheduling
 from tests.unit.scheduler.at_work import SCHEDULER, get, join, node_of, pod, scheduler_for, told
 from tests.unit.scheduler.scheduling import facts
 from tests.unit.scheduler.test_configured_scheduler import configuration
+from tests.unit.scheduler.test_metrics import samples
 
 
 class TestWaitingPod:
@@ -79,13 +82,11 @@ class Guard(Plugin):
         self.handle = handle
 
     def pre_enqueue(self, pod: PodFacts) -> str:
+        if pod.labels.get("gate") == "broken" and not self.is_open:
+            raise ValueError("bug")
         return "closed" if pod.labels.get("gate") and not self.is_open else ""
 
     def permit(self, pod: PodFacts, node: str, cache: Cache) -> float | None:
-        if pod.labels.get("permit") == "refused":
-            raise Refused("node(s) were not permitted")
-        if pod.labels.get("permit") == "broken":
-            raise ValueError("bug")
         if "wait" in pod.labels:
             return float(pod.labels["wait"])
         assert self.handle is not None
@@ -143,18 +144,6 @@ class TestPermit:
         await cluster.advance(seconds=1)
         assert [await node_of(cluster, name) for name in ("a", "b")] == ["n", "n"]
 
-    async def test_refused_pod_says_why(self, cluster: ControlPlane) -> None:
-        await cluster.client.create(pod("a", labels={"permit": "refused"}))
-        await cluster.advance(seconds=1)
-        text = "0/1 nodes are available: 1 node(s) were not permitted."
-        assert await told(cluster, "a") == [f"Warning FailedScheduling {text}"]
-        await _assert_condition(cluster, "a", "Unschedulable", text)
-
-    async def test_error_of_a_plugin_names_it(self, cluster: ControlPlane) -> None:
-        await cluster.client.create(pod("a", labels={"permit": "broken"}))
-        await cluster.advance(seconds=0.5)
-        await _assert_condition(cluster, "a", "SchedulerError", 'running Permit plugin "Guard": bug')
-
     @pytest.mark.parametrize(("label", "kept"), [("", ""), ("broken", "gone")])
     async def test_error_while_preempting_leaves_the_pod_unschedulable(
         self, cluster: ControlPlane, label: str, kept: str
@@ -194,6 +183,21 @@ class TestPermit:
         assert await node_of(cluster, "b") == "n"
         assert await told(cluster, "a") == ["Warning FailedScheduling 0/1 nodes are available: 1 removed."]
 
+    async def test_pod_that_is_being_deleted_gives_its_node_back(self, cluster: ControlPlane) -> None:
+        """A case of upstream's ``TestUpdatePod``: a finalizer keeps a pod that cannot be bound any more."""
+        made = pod("a", cpu="2", labels={"wait": "600"})
+        kept = structs.replace(made.metadata, finalizers=("example.com/keep",))
+        await cluster.client.create(structs.replace(made, metadata=kept))
+        await cluster.client.create(pod("b", cpu="2"))
+        await cluster.advance(seconds=1)
+        await cluster.client.delete(Pod, "a", "default", grace_seconds=0)
+        await cluster.advance(seconds=5)
+        assert await node_of(cluster, "b") == "n"
+        assert await told(cluster, "a") == [
+            "Warning FailedScheduling 0/1 nodes are available: 1 removed.",
+            "Warning FailedScheduling skip schedule deleting pod: default/a",
+        ]
+
     async def test_waiting_victim_of_a_preemption_is_tried_again_not_deleted(
         self, cluster: ControlPlane
     ) -> None:
@@ -221,8 +225,9 @@ class TestPermit:
         await cluster.advance(seconds=20)
         assert (await get(cluster, "a")).status.nominated_node_name == "", "no change, no third attempt"
 
-    async def test_gate_of_a_plugin_opens_with_any_change(self, cluster: ControlPlane) -> None:
-        await cluster.client.create(pod("a", labels={"gate": "closed"}))
+    @pytest.mark.parametrize("gate", ["closed", "broken"])
+    async def test_gate_of_a_plugin_opens_with_any_change(self, cluster: ControlPlane, gate: str) -> None:
+        await cluster.client.create(pod("a", labels={"gate": gate}))
         await cluster.advance(seconds=5)
         assert await node_of(cluster, "a") == ""
         [guard] = Guard.made
@@ -242,13 +247,31 @@ class TestPermit:
         assert await node_of(cluster, "a") == "n"
 
 
+async def test_pods_of_all_profiles_wait_together(cluster: ControlPlane) -> None:
+    """Upstream's ``TestFrameworkHandler_IterateOverWaitingPods``: the plugin of one profile sees all."""
+    await join(cluster, scheduling.node("n"))
+    names = ("one", "two", "three")
+    profiles = [{"schedulerName": name, **GUARDED} for name in names]
+    async with scheduler_for(cluster.client_for(SCHEDULER), configuration(*profiles)):
+        for name in names[:2]:
+            await cluster.client.create(pod(name, labels={"wait": "600"}, scheduler_name=name))
+        await cluster.advance(seconds=5)
+        assert [await node_of(cluster, name) for name in names[:2]] == ["", ""]
+        for guard in Guard.made:
+            assert guard.handle is not None
+            assert sorted(each.facts.name for each in guard.handle.waiting_pods()) == ["one", "two"]
+        await cluster.client.create(pod("three", scheduler_name="three"))
+        await cluster.advance(seconds=1)
+        assert [await node_of(cluster, name) for name in names] == ["n", "n", "n"]
+
+
 class TestPreScore:
     @pytest.fixture(autouse=True)
-    async def guarded(self, cluster: ControlPlane) -> Any:
+    async def guarded(self, cluster: ControlPlane) -> AsyncIterator[Scheduler]:
         for name in ("m", "n"):
             await join(cluster, scheduling.node(name))
-        async with scheduler_for(cluster.client_for(SCHEDULER), configuration(GUARDED)):
-            yield
+        async with scheduler_for(cluster.client_for(SCHEDULER), configuration(GUARDED)) as scheduler:
+            yield scheduler
 
     async def test_scores_count_unless_skipped(self, cluster: ControlPlane) -> None:
         names: Sequence[str] = [f"p{number}" for number in range(3)]
@@ -260,7 +283,7 @@ class TestPreScore:
         await cluster.advance(seconds=1)
         assert await node_of(cluster, "free") == "m"
 
-    async def test_score_out_of_range_is_an_error(self, cluster: ControlPlane) -> None:
+    async def test_score_out_of_range_is_an_error(self, cluster: ControlPlane, guarded: Scheduler) -> None:
         await cluster.client.create(pod("a", labels={"points": "101"}))
         await cluster.advance(seconds=0.5)
         text = (
@@ -268,6 +291,10 @@ class TestPreScore:
             "should in the range of [0, 100] after normalizing"
         )
         await _assert_condition(cluster, "a", "SchedulerError", text)
+        assert samples(guarded, "schedule_attempts_total") == {("error", "default-scheduler"): 1}
+        assert samples(guarded, "scheduling_algorithm_duration_seconds_count") == {(): 1}
+        points = samples(guarded, "framework_extension_point_duration_seconds_count")
+        assert points["Score", "Error", "default-scheduler"] == 1
 
 
 async def _assert_condition(cluster: ControlPlane, name: str, reason: str, message: str) -> None:
