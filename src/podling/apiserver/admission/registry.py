@@ -79,7 +79,7 @@ def default_plugins(
         ServiceAllocation(ranges),
         ValidatingAdmissionPolicies(),
         ValidatingAdmissionWebhook(),
-        ResourceQuotaAdmission(),
+        ResourceQuotaAdmission(settings.resource_quota),
     )
 
 
