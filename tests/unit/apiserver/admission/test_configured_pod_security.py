@@ -16,6 +16,7 @@ from podling.api.apps_v1 import Deployment
 from podling.api.core_v1 import EphemeralContainer, Namespace, Pod, SecurityContext
 from podling.api.meta_v1 import ObjectMeta, OwnerReference
 from podling.api.node_v1 import RuntimeClass
+from podling.apiserver.admission import pod_security
 from podling.apiserver.admission.base import AdmissionRequest, Operation
 from podling.apiserver.admission.configuration.types import (
     PluginSettings,
@@ -212,6 +213,20 @@ async def test_stricter_level_warns_of_existing_pods(
         await write(lenient, pod_in("test", spec, name))
     await write(lenient, labelled("test", **old), update=True)
     assert await write(lenient, labelled("test", **new), update=True) == warnings
+
+
+async def test_only_so_many_existing_pods_are_checked(
+    lenient: ControlPlane, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pod_security, "PODS_MAX", 51)
+    await write(lenient, labelled("test"))
+    for number in range(52):
+        await write(lenient, pod_in("test", name=f"p{number}"))
+    assert await write(lenient, labelled("test", enforce="baseline"), update=True) == [
+        "new PodSecurity enforce level only checked against the first 51 of 52 existing pods",
+        f'{EXISTING}"baseline:latest"',
+        "p0 (and 50 other pods): privileged",
+    ]
 
 
 async def test_default_that_is_stricter_than_the_old_labels_warns() -> None:
