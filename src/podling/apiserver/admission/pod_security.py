@@ -135,7 +135,7 @@ def _judge(request: AdmissionRequest, policy: Policy, spec: PodSpec, *, enforces
 
 def _violated(mode: LevelVersion, spec: PodSpec) -> str:
     """Return the violations of a mode's level: ``"baseline:latest": ...``; empty if there are none."""
-    found = violations(spec, mode.level)
+    found = violations(spec, mode.level, mode.version)
     return f"{json.dumps(str(mode))}: {', '.join(map(str, found))}" if found else ""
 
 

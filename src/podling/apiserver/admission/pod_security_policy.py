@@ -10,8 +10,8 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from podling.apiserver.admission.configuration.types import LATEST, PodSecurityDefaults
-from podling.apiserver.admission.pod_security_checks import LEVELS, PRIVILEGED, RESTRICTED
+from podling.apiserver.admission.configuration.types import PodSecurityDefaults
+from podling.apiserver.admission.pod_security_checks import LATEST, LEVELS, PRIVILEGED, RESTRICTED
 from podling.machinery import fields
 from podling.machinery.fields import FieldError, Path
 
@@ -20,7 +20,7 @@ MODES = ("enforce", "audit", "warn")
 SAYING = frozenset(f"{PREFIX}{mode}" for mode in MODES)
 """Labels of a namespace that name a level."""
 
-_is_minor_version = re.compile(r"v1\.(0|[1-9][0-9]*)").fullmatch
+_is_minor_version = re.compile(r"v1\.(0|[1-9][0-9]{0,17})").fullmatch
 
 
 class LevelVersion(NamedTuple):

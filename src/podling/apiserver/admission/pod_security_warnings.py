@@ -39,7 +39,7 @@ class Violators:
     def check(self, pods: Sequence[Pod]) -> None:
         """Note those of the pods that violate the level."""
         for pod in pods:
-            found = violations(pod.spec, self._enforce.level)
+            found = violations(pod.spec, self._enforce.level, self._enforce.version)
             if found:
                 reasons = ", ".join(each.reason for each in found)
                 self._names.setdefault(reasons, []).append(pod.metadata.name or "")

@@ -12,9 +12,7 @@ from typing import Any, ClassVar
 from msgspec import Struct, field
 
 from podling.api.core_v1 import ScopedResourceSelectorRequirement
-
-LATEST = "latest"
-PRIVILEGED = "privileged"
+from podling.apiserver.admission.pod_security_checks import LATEST, PRIVILEGED
 
 
 class AdmissionPluginConfiguration(Struct, frozen=True, kw_only=True, omit_defaults=True):
