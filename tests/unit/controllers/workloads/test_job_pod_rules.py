@@ -87,8 +87,8 @@ def test_replacement_policy_decides_when_a_pod_has_failed(
 
 def test_failure_policy_waits_for_the_end_of_a_pod() -> None:
     """Jobs of older versions may have a failure policy and the other replacement policy."""
-    policies = {"pod_failure_policy": DISRUPTED, "pod_replacement_policy": "TerminatingOrFailed"}
-    assert not has_failed(job(**policies), job_pod("a", "Running", deleted=NOW))
+    wanted = job(pod_failure_policy=DISRUPTED, pod_replacement_policy="TerminatingOrFailed")
+    assert not has_failed(wanted, job_pod("a", "Running", deleted=NOW))
 
 
 @pytest.mark.parametrize(
