@@ -349,7 +349,7 @@ def _unless_windows(check: Check) -> Check:
 
 
 def _unless_user_namespace(check: Check) -> Check:
-    """Return the check for all pods but those whose root is nobody on the node."""
+    """Return the check for all pods but those with users of their own."""
     return lambda spec: None if spec.host_users is False else check(spec)
 
 

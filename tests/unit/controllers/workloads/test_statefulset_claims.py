@@ -62,7 +62,7 @@ async def test_event_lists_all_claims_that_a_quota_refuses(cluster: ControlPlane
 
 
 class OvertakenClient(LocalClient):
-    """A client after whose reads somebody else changes the owners of what was read."""
+    """A client after whose reads another one changes the owners of what was read."""
 
     async def get(self, kind: type[Any], name: str, namespace: str | None = None) -> Any:
         found = await super().get(kind, name, namespace)
