@@ -23,6 +23,7 @@ from msgspec import structs
 from podling.allocator import Trimmer
 from podling.cli.common_options import Failure, checked_address, data_directory_option
 from podling.cli.node_start import RUNTIMES, best_runtime, check_runtime, refuse_joined, settle_place
+from podling.cli.options.admission_options import admission_options, chosen_admission_options
 from podling.cli.options.clock_option import (
     chosen_clock,
     clock_option,
@@ -133,6 +134,7 @@ T = TypeVar("T")
 @node_options
 @controller_options
 @scheduler_options
+@admission_options
 @config_option
 @click.option(
     "--set-aside-undecodable",
@@ -169,6 +171,7 @@ def up(
     options = chosen_node_options(chosen, last.node_options)
     chosen_controller_options(chosen, last.controller_options)
     chosen_scheduler_options(chosen, last, options)
+    chosen_admission_options(chosen, last)
     _check_kubeconfig(kubeconfig)
     if detach:
         detach_command("up", directory)
@@ -240,6 +243,7 @@ def _settings(last: ClusterSettings, chosen: Mapping[str, Any], progress: Progre
         node_options=options,
         controller_options=chosen_controller_options(chosen, last.controller_options),
         **chosen_scheduler_options(chosen, last, options),
+        **chosen_admission_options(chosen, last),
     )
 
 

@@ -67,6 +67,10 @@ class ClusterSettings(msgspec.Struct, frozen=True, kw_only=True):
     """The file with the scheduler's configuration, which is read at each start; empty: none."""
     scheduler_document: str = ""
     """The scheduler's configuration as JSON, from a cluster's configuration file; empty: none."""
+    admission_control_config_file: str = ""
+    """The file with the configuration of admission plugins, which is read at each start; empty: none."""
+    admission_document: str = ""
+    """The same as JSON, from a cluster's configuration file; empty: none."""
     controller_options: ControllerOptions = msgspec.field(default_factory=ControllerOptions)
     identity: str = ""
     """The identity of the last run, to name the cluster when ``identity.json`` is lost."""

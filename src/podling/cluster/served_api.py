@@ -15,6 +15,7 @@ from msgspec import Struct, structs
 
 from podling.api.core_v1 import ConfigMap
 from podling.apiserver.admission.base import Plugin
+from podling.apiserver.admission.configuration.files import ConfigurationRefused
 from podling.apiserver.admission.registry import default_plugins, plugins_without_controllers
 from podling.apiserver.aggregation.authentication import FRONT, publish
 from podling.apiserver.app import HttpServer
@@ -27,6 +28,7 @@ from podling.apiserver.proxy.streams import HttpsNodeConnector, StreamRequests
 from podling.apiserver.registry.stored_values import set_aside, undecodable
 from podling.apiserver.server import ApiServer
 from podling.apiserver.serving import Serving
+from podling.cluster.admission_settings import admission_configuration
 from podling.cluster.cluster_settings import ClusterSettings
 from podling.cluster.directory import DataDirectory
 from podling.cluster.enabled_extensions import added_plugins, additions_of
@@ -252,9 +254,13 @@ def advertised_url(settings: ClusterSettings, port: int) -> str:
 
 
 def plugins_of(settings: ClusterSettings) -> Sequence[Plugin]:
-    """Return the admission plugins of the cluster."""
-    ranges, added = settings.ranges(), added_plugins(settings)
-    return plugins_without_controllers(ranges, added) if settings.api_only else default_plugins(ranges, added)
+    """Return the admission plugins of the cluster. Raises ``StartFailure``."""
+    try:
+        configuration = admission_configuration(settings)
+    except ConfigurationRefused as error:
+        raise StartFailure(str(error)) from error
+    make = plugins_without_controllers if settings.api_only else default_plugins
+    return make(settings.ranges(), added_plugins(settings), configuration)
 
 
 def serving_of(settings: ClusterSettings, pki: Pki, api: ApiServer) -> Serving:
@@ -276,6 +282,7 @@ def serving_of(settings: ClusterSettings, pki: Pki, api: ApiServer) -> Serving:
 def flags_of(settings: ClusterSettings) -> dict[str, str]:
     """Return the options of ``podling up`` that concern the API server, and their values."""
     return {
+        "admission-control-config-file": settings.admission_control_config_file,
         "advertise-address": settings.advertise_address,
         "api-workers": str(settings.api_workers),
         "feature-gates": settings.node_options.feature_gates,

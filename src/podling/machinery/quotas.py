@@ -136,16 +136,22 @@ def _device_usage(claim: ResourceClaim) -> Resources:
 
 def in_scope(spec: ResourceQuotaSpec, obj: Any) -> bool:
     """Return whether a quota concerns ``obj``. Scopes concern pods and claims only."""
+    return all(matches_scope(requirement, obj) for requirement in scopes_of(spec))
+
+
+def scopes_of(spec: ResourceQuotaSpec) -> list[ScopedResourceSelectorRequirement]:
+    """Return all that a quota requires of its objects."""
     requirements = [ScopedResourceSelectorRequirement(scope_name=s, operator="Exists") for s in spec.scopes]
     if spec.scope_selector is not None:
         requirements += spec.scope_selector.match_expressions
-    if not requirements:
-        return True
+    return requirements
+
+
+def matches_scope(requirement: ScopedResourceSelectorRequirement, obj: Any) -> bool:
+    """Return whether ``obj`` is in the scope; only pods and claims can be."""
     if isinstance(obj, Pod):
-        return all(_matches(requirement, obj) for requirement in requirements)
-    if isinstance(obj, PersistentVolumeClaim):
-        return all(_matches_claim(requirement, obj) for requirement in requirements)
-    return False
+        return _matches(requirement, obj)
+    return isinstance(obj, PersistentVolumeClaim) and _matches_claim(requirement, obj)
 
 
 def _matches_claim(requirement: ScopedResourceSelectorRequirement, claim: PersistentVolumeClaim) -> bool:

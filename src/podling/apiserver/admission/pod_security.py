@@ -1,28 +1,49 @@
-"""PodSecurity: a namespace's labels say how much its pods may do.
+"""PodSecurity: a namespace's labels, or the plugin's configuration, say how much its pods may do.
 
-``pod-security.kubernetes.io/enforce`` refuses pods, ``.../warn`` warns of them. Templates of workloads are
-only warned of: their pods are refused when they are made. Without labels everything is allowed.
+``pod-security.kubernetes.io/enforce`` refuses pods, ``.../warn`` warns of them, ``.../audit`` logs them.
+Templates of workloads are not refused: their pods are, when they are made. Without labels and configuration
+everything is allowed.
 
 Upstream: ``staging/src/k8s.io/pod-security-admission/admission``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+import logging
 from typing import Any
 
-from podling.api.core_v1 import Namespace, PodSpec
+from podling import clock, turns
+from podling.api.core_v1 import Namespace, Pod, PodSpec
 from podling.apiserver.admission.base import AdmissionRequest, Objects, Operation, Plugin
-from podling.apiserver.admission.pod_security_checks import LEVELS, PRIVILEGED, RESTRICTED, violations
-from podling.machinery import errors, fields
-from podling.machinery.fields import FieldError, Path
+from podling.apiserver.admission.configuration.types import PodSecurityConfiguration
+from podling.apiserver.admission.pod_security_checks import violations
+from podling.apiserver.admission.pod_security_policy import (
+    PREFIX,
+    SAYING,
+    LevelVersion,
+    Policy,
+    default_policy,
+    exemption_warning,
+    is_privileged,
+    is_tightened,
+    policy_of,
+)
+from podling.apiserver.admission.pod_security_warnings import Violators, prioritized
+from podling.machinery import errors
+from podling.machinery.fields import FieldError, aggregate
 from podling.machinery.scheme import Resource
 
-PREFIX = "pod-security.kubernetes.io/"
-MODES = ("enforce", "audit", "warn")
-LATEST = "latest"
-_SAYING = frozenset(f"{PREFIX}{mode}" for mode in MODES)
-"""Labels of a namespace; with none of them everything is allowed."""
+log = logging.getLogger(__name__)
+
+PODS_MAX = 3000
+"""Most existing pods that are checked against the new level of their namespace."""
+
+CHECK_SECONDS = 1.0
+"""Longest time for that."""
+
+_PIECE = 50
+"""Pods that are checked in one turn of the loop."""
 
 _TEMPLATES = frozenset({
     ("", "podtemplates"), ("", "replicationcontrollers"), ("apps", "daemonsets"), ("apps", "deployments"),
@@ -34,6 +55,13 @@ _WRITES = (Operation.CREATE, Operation.UPDATE)
 class PodSecurity(Plugin):
     name = "PodSecurity"
 
+    def __init__(self, configuration: PodSecurityConfiguration | None = None) -> None:
+        given = configuration or PodSecurityConfiguration()
+        self._defaults = default_policy(given.defaults)
+        self._exempt = given.exemptions
+        self._allows_all = is_privileged(self._defaults)
+        """A namespace without labels needs no look."""
+
     def handles(self, operation: Operation, resource: Resource, subresource: str) -> bool:
         key = (resource.group, resource.plural)
         if operation not in _WRITES:
@@ -44,25 +72,82 @@ class PodSecurity(Plugin):
 
     async def validate(self, request: AdmissionRequest, objects: Objects) -> None:
         if request.resource.plural == "namespaces":
-            problems = label_errors(request.object.metadata.labels)
-            if problems:
-                raise errors.invalid("Namespace", "", request.name, problems)
+            await self._validate_namespace(request, objects)
+            return
+        if request.namespace in self._exempt.namespaces or request.user.name in self._exempt.usernames:
             return
         namespace = objects.get(Namespace, request.namespace)
         labels = namespace.metadata.labels if namespace is not None else {}
-        if _SAYING.isdisjoint(labels):
+        if self._allows_all and SAYING.isdisjoint(labels):
             return
+        policy, problems = policy_of(labels, self._defaults)
         spec = pod_spec_of(request.object)
-        if spec is None or (request.old is not None and spec == pod_spec_of(request.old)):
+        if spec is None or spec.runtime_class_name in self._exempt.runtime_classes:
             return
-        refused = None
-        if request.resource.plural == "pods":
-            refused = _violated(labels, "enforce", spec)
-            if refused:
-                raise request.forbidden(f"violates PodSecurity {refused}")
-        warned = _violated(labels, "warn", spec)
-        if warned:
-            request.warnings.append(f"would violate PodSecurity {warned}")
+        is_pod = request.resource.plural == "pods"
+        if is_pod and request.old is not None and not _is_significant(spec, request.old.spec):
+            return
+        if problems:
+            log.info("%serror: Failed to parse policy: %s", PREFIX, aggregate(problems))
+        _judge(request, policy, spec, enforces=is_pod)
+
+    async def _validate_namespace(self, request: AdmissionRequest, objects: Objects) -> None:
+        labels = request.object.metadata.labels
+        policy, problems = policy_of(labels, self._defaults)
+        before: Policy | None = None
+        known: list[FieldError] = []
+        if request.old is not None:
+            before, known = policy_of(request.old.metadata.labels, self._defaults)
+        if problems and problems != known:
+            raise errors.invalid("Namespace", "", request.name, problems)
+        if before is not None and not is_tightened(policy.enforce, before.enforce):
+            return
+        if request.name in self._exempt.namespaces:
+            warning = exemption_warning(request.name, policy, labels, self._defaults)
+            request.warnings.extend([warning] if warning else [])
+        elif before is not None:
+            request.warnings.extend(await self._violators(request.name, policy.enforce, objects))
+
+    async def _violators(self, namespace: str, enforce: LevelVersion, objects: Objects) -> list[str]:
+        """Return warnings of the namespace's pods that violate a level."""
+        pods = prioritized(await objects.list(Pod, namespace), self._exempt.runtime_classes)
+        found, deadline = Violators(enforce), clock.monotonic() + CHECK_SECONDS
+        for start in range(0, min(len(pods), PODS_MAX), _PIECE):
+            await turns.take()
+            found.check(pods[start : min(start + _PIECE, PODS_MAX)])
+            if clock.monotonic() > deadline:
+                break
+        return found.warnings(namespace, len(pods))
+
+
+def _judge(request: AdmissionRequest, policy: Policy, spec: PodSpec, *, enforces: bool) -> None:
+    """Refuse, log or warn of a pod spec that violates the policy. Raises ``ApiError``."""
+    refused = _violated(policy.enforce, spec) if enforces else ""
+    would = _violated(policy.audit, spec)
+    if would:
+        log.info("%saudit-violations: would violate PodSecurity %s", PREFIX, would)
+    if refused:
+        raise request.forbidden(f"violates PodSecurity {refused}")
+    would = _violated(policy.warn, spec)
+    if would:
+        request.warnings.append(f"would violate PodSecurity {would}")
+
+
+def _violated(mode: LevelVersion, spec: PodSpec) -> str:
+    """Return the violations of a mode's level: ``"baseline:latest": ...``; empty if there are none."""
+    found = violations(spec, mode.level, mode.version)
+    return f"{json.dumps(str(mode))}: {', '.join(map(str, found))}" if found else ""
+
+
+def _is_significant(new: PodSpec, old: PodSpec) -> bool:
+    """Return whether an update of a pod changes what can still change of what the levels are about."""
+    if len(new.containers) != len(old.containers) or len(new.init_containers) != len(old.init_containers):
+        return True
+    pairs = (*zip(new.containers, old.containers), *zip(new.init_containers, old.init_containers))  # noqa: B905
+    images = {each.name: each.image for each in old.ephemeral_containers}
+    return any(one.image != other.image for one, other in pairs) or any(
+        images.get(each.name) != each.image for each in new.ephemeral_containers
+    )
 
 
 def pod_spec_of(obj: Any) -> PodSpec | None:
@@ -78,35 +163,3 @@ def pod_spec_of(obj: Any) -> PodSpec | None:
 def _template_spec(holder: Any) -> PodSpec | None:
     template = holder.template
     return None if template is None else template.spec
-
-
-def _violated(labels: Mapping[str, str], mode: str, spec: PodSpec) -> str:
-    """Return the violations of the mode's level: ``"baseline:latest": ...``; empty if there are none."""
-    level = labels.get(f"{PREFIX}{mode}", PRIVILEGED)
-    if level not in LEVELS:
-        level = RESTRICTED if mode == "enforce" else PRIVILEGED
-    found = violations(spec, level)
-    if not found:
-        return ""
-    version = labels.get(f"{PREFIX}{mode}-version", LATEST)
-    return f'"{level}:{version}": {", ".join(map(str, found))}'
-
-
-def label_errors(labels: Mapping[str, str]) -> list[FieldError]:
-    """Labels that do not name a level or a version."""
-    found: list[FieldError] = []
-    for mode in MODES:
-        level = labels.get(f"{PREFIX}{mode}")
-        if level is not None and level not in LEVELS:
-            path = Path("metadata.labels").key(f"{PREFIX}{mode}")
-            found.append(fields.invalid(path, level, f"must be one of {', '.join(LEVELS)}"))
-        version = labels.get(f"{PREFIX}{mode}-version")
-        if version is not None and not _is_version(version):
-            path = Path("metadata.labels").key(f"{PREFIX}{mode}-version")
-            found.append(fields.invalid(path, version, 'must be "latest" or "v1.x"'))
-    return found
-
-
-def _is_version(text: str) -> bool:
-    minor = text.removeprefix("v1.")
-    return text == LATEST or (text.startswith("v1.") and minor.isascii() and minor.isdigit())

@@ -1,7 +1,8 @@
 """The Pod Security Standards: what a pod may not do at the levels *baseline* and *restricted*.
 
 Each check looks at one thing and says, if it is violated, why and where, in the words of Kubernetes. A
-restricted pod has to pass the baseline's checks too, but for those that a stricter one replaces.
+restricted pod has to pass the baseline's checks too, but for those that a stricter one replaces. Checks came,
+and were changed, with versions of Kubernetes: a namespace may hold its pods to those of an earlier one.
 
 Upstream: ``staging/src/k8s.io/pod-security-admission/policy``.
 """
@@ -10,15 +11,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator
+from functools import cache, partial
 from typing import Any
 
 from msgspec import Struct
 
-from podling.api.core_v1 import PodSpec, SecurityContext
+from podling.api.core_v1 import Lifecycle, PodSpec, SecurityContext
 from podling.apiserver.kinds.pod.pod_scope import AnyContainer
 from podling.apiserver.kinds.pod.volume_defaults import SOURCES
 
 PRIVILEGED, BASELINE, RESTRICTED = "privileged", "baseline", "restricted"
+LATEST = "latest"
 LEVELS = (PRIVILEGED, BASELINE, RESTRICTED)
 
 DEFAULT_CAPABILITIES = frozenset({
@@ -27,11 +30,16 @@ DEFAULT_CAPABILITIES = frozenset({
 })  # fmt: skip
 SAFE_SYSCTLS = frozenset({
     "kernel.shm_rmid_forced", "net.ipv4.ip_local_port_range", "net.ipv4.tcp_syncookies",
-    "net.ipv4.ping_group_range", "net.ipv4.ip_unprivileged_port_start", "net.ipv4.ip_local_reserved_ports",
-    "net.ipv4.tcp_keepalive_time", "net.ipv4.tcp_fin_timeout", "net.ipv4.tcp_keepalive_intvl",
-    "net.ipv4.tcp_keepalive_probes", "net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem",
+    "net.ipv4.ping_group_range", "net.ipv4.ip_unprivileged_port_start",
 })  # fmt: skip
-SELINUX_TYPES = frozenset({"", "container_t", "container_init_t", "container_kvm_t", "container_engine_t"})
+SAFE_SYSCTLS_27 = SAFE_SYSCTLS | {"net.ipv4.ip_local_reserved_ports"}
+SAFE_SYSCTLS_29 = SAFE_SYSCTLS_27 | {
+    "net.ipv4.tcp_keepalive_time", "net.ipv4.tcp_fin_timeout", "net.ipv4.tcp_keepalive_intvl",
+    "net.ipv4.tcp_keepalive_probes",
+}  # fmt: skip
+SAFE_SYSCTLS_32 = SAFE_SYSCTLS_29 | {"net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem"}
+SELINUX_TYPES = frozenset({"", "container_t", "container_init_t", "container_kvm_t"})
+SELINUX_TYPES_31 = SELINUX_TYPES | {"container_engine_t"}
 RESTRICTED_SOURCES = frozenset({
     "config_map", "csi", "downward_api", "empty_dir", "ephemeral", "image", "persistent_volume_claim",
     "projected", "secret",
@@ -48,16 +56,33 @@ class Violation(Struct, frozen=True):
 
 
 Check = Callable[[PodSpec], Violation | None]
+Versions = tuple[tuple[int, Check], ...]
+"""A check as it was changed: the minor version (of 1) that it holds from, and the check."""
 
 
-def violations(spec: PodSpec, level: str) -> list[Violation]:
+def violations(spec: PodSpec, level: str, version: str = LATEST) -> list[Violation]:
     """Return the violations of the level in Kubernetes' order; none at ``privileged``."""
-    checks: Iterable[Check] = ()
-    if level == BASELINE:
-        checks = _BASELINE
-    elif level == RESTRICTED:
-        checks = (*(check for check in _BASELINE if check not in _REPLACED), *_RESTRICTED)
-    return [found for check in checks if (found := check(spec)) is not None]
+    minor = NEWEST if version == LATEST else min(int(version.removeprefix("v1.")), NEWEST)
+    return [found for check in _checks(level, minor) if (found := check(spec)) is not None]
+
+
+@cache
+def _checks(level: str, minor: int) -> tuple[Check, ...]:
+    """Return the checks of a level as they are in a minor version."""
+    if level == PRIVILEGED:
+        return ()
+    chosen = _in_version(_BASELINE, minor)
+    if level == RESTRICTED:
+        stricter = _in_version(_RESTRICTED, minor)
+        replaced = {_REPLACED.get(name) for name in stricter}
+        chosen = {name: check for name, check in chosen.items() if name not in replaced} | stricter
+    return tuple(chosen.values())
+
+
+def _in_version(checks: dict[str, Versions], minor: int) -> dict[str, Check]:
+    return {
+        name: check for name, versions in checks.items() for since, check in versions if since <= minor
+    }  # the last one counts
 
 
 def _containers(spec: PodSpec) -> Iterator[AnyContainer]:
@@ -72,6 +97,7 @@ def _contexts(spec: PodSpec) -> Iterator[tuple[str, SecurityContext]]:
 
 
 _NO_CONTEXT = SecurityContext()
+_NO_HOOKS = Lifecycle()
 
 
 def _quoted(names: Iterable[str]) -> str:
@@ -132,6 +158,28 @@ def _host_paths(spec: PodSpec) -> Violation | None:
     return Violation("hostPath volumes", detail) if names else None
 
 
+def _probe_hosts(spec: PodSpec) -> Violation | None:
+    """Return the hosts that probes and hooks name: by default they go to the pod itself."""
+    found: dict[str, set[str]] = {}
+    for container in _containers(spec):
+        hooks = container.lifecycle or _NO_HOOKS
+        actions = (
+            *(container.liveness_probe, container.readiness_probe, container.startup_probe),
+            *(hooks.post_start, hooks.pre_stop),
+        )
+        requests = [each for action in actions if action for each in (action.http_get, action.tcp_socket)]
+        hosts = {request.host for request in requests if request is not None and request.host}
+        if hosts:
+            found.setdefault(container.name, set()).update(hosts)
+    if not found:
+        return None
+    every = sorted(set().union(*found.values()))
+    verb = "uses" if len(found) == 1 else "use"
+    noun = "probe or lifecycle host" if len(every) == 1 else "probe or lifecycle hosts"
+    detail = f"{_who(sorted(found))} {verb} {noun} {_quoted(every)}"
+    return Violation("probe or lifecycle host", detail)
+
+
 def _host_ports(spec: PodSpec) -> Violation | None:
     names: list[str] = []
     ports: set[int] = set()
@@ -159,7 +207,7 @@ def _app_armor(spec: PodSpec) -> Violation | None:
     return Violation(reason, f'{_pod_and(pod, names)} must not set AppArmor profile type to "Unconfined"')
 
 
-def _se_linux(spec: PodSpec) -> Violation | None:
+def _se_linux(spec: PodSpec, allowed: frozenset[str]) -> Violation | None:
     names: list[str] = []
     types: set[str] = set()
     more: set[str] = set()
@@ -168,7 +216,7 @@ def _se_linux(spec: PodSpec) -> Violation | None:
         options = context.se_linux_options if context is not None else None
         if options is None:
             return False
-        wrong_type = (options.type or "") not in SELINUX_TYPES
+        wrong_type = (options.type or "") not in allowed
         types.update([options.type] if wrong_type else [])
         more.update(
             f"{field} may not be set"
@@ -189,8 +237,6 @@ def _se_linux(spec: PodSpec) -> Violation | None:
 
 
 def _proc_mount(spec: PodSpec) -> Violation | None:
-    if spec.host_users is False:
-        return None
     found = {name: c.proc_mount for name, c in _contexts(spec) if c.proc_mount not in (None, "Default")}
     if not found:
         return None
@@ -211,9 +257,9 @@ def _seccomp_unconfined(spec: PodSpec) -> Violation | None:
     return Violation("seccompProfile", detail)
 
 
-def _sysctls(spec: PodSpec) -> Violation | None:
+def _sysctls(spec: PodSpec, allowed: frozenset[str]) -> Violation | None:
     own = spec.security_context.sysctls if spec.security_context is not None else ()
-    found = [sysctl.name for sysctl in own if sysctl.name not in SAFE_SYSCTLS]
+    found = [sysctl.name for sysctl in own if sysctl.name not in allowed]
     return Violation("forbidden sysctls", ", ".join(found)) if found else None
 
 
@@ -229,16 +275,12 @@ def _host_process(spec: PodSpec) -> Violation | None:
 
 
 def _escalation(spec: PodSpec) -> Violation | None:
-    if _is_windows(spec):
-        return None
     names = [name for name, context in _contexts(spec) if context.allow_privilege_escalation is not False]
     detail = f"{_who(names)} must set securityContext.allowPrivilegeEscalation=false"
     return Violation("allowPrivilegeEscalation != false", detail) if names else None
 
 
 def _restricted_capabilities(spec: PodSpec) -> Violation | None:
-    if _is_windows(spec):
-        return None
     keeping = [
         name
         for name, context in _contexts(spec)
@@ -288,8 +330,6 @@ def _root_user(spec: PodSpec) -> Violation | None:
 
 
 def _seccomp_missing(spec: PodSpec) -> Violation | None:
-    if _is_windows(spec):
-        return None
     unconfined = _seccomp_unconfined(spec)
     if unconfined is not None:
         return unconfined
@@ -303,17 +343,57 @@ def _seccomp_missing(spec: PodSpec) -> Violation | None:
     return Violation("seccompProfile", detail) if names else None
 
 
-def _is_windows(spec: PodSpec) -> bool:
-    return spec.os is not None and spec.os.name == "windows"
+def _unless_windows(check: Check) -> Check:
+    """Return the check for all pods but those that say that they are for Windows."""
+    return lambda spec: None if spec.os is not None and spec.os.name == "windows" else check(spec)
 
 
-_BASELINE: tuple[Check, ...] = (
-    _app_armor, _capabilities, _host_namespaces, _host_paths, _host_ports, _privileged, _proc_mount,
-    _se_linux, _seccomp_unconfined, _sysctls, _host_process,
-)  # fmt: skip
-_REPLACED = (_capabilities, _host_paths, _seccomp_unconfined)
-"""Checks of the baseline that a stricter one of *restricted* contains."""
+def _unless_user_namespace(check: Check) -> Check:
+    """Return the check for all pods but those with users of their own."""
+    return lambda spec: None if spec.host_users is False else check(spec)
 
-_RESTRICTED: tuple[Check, ...] = (
-    _escalation, _restricted_capabilities, _volume_types, _non_root, _root_user, _seccomp_missing,
-)  # fmt: skip
+
+_BASELINE: dict[str, Versions] = {
+    "appArmorProfile": ((0, _app_armor),),
+    "capabilities_baseline": ((0, _capabilities),),
+    "hostNamespaces": ((0, _host_namespaces),),
+    "hostPathVolumes": ((0, _host_paths),),
+    "hostPorts": ((0, _host_ports),),
+    "hostProbesAndHostLifecycle": ((34, _probe_hosts),),
+    "privileged": ((0, _privileged),),
+    "procMount": ((0, _proc_mount), (35, _unless_user_namespace(_proc_mount))),
+    "seLinuxOptions": (
+        (0, partial(_se_linux, allowed=SELINUX_TYPES)),
+        (31, partial(_se_linux, allowed=SELINUX_TYPES_31)),
+    ),
+    "seccompProfile_baseline": ((19, _seccomp_unconfined),),
+    "sysctls": (
+        (0, partial(_sysctls, allowed=SAFE_SYSCTLS)),
+        (27, partial(_sysctls, allowed=SAFE_SYSCTLS_27)),
+        (29, partial(_sysctls, allowed=SAFE_SYSCTLS_29)),
+        (32, partial(_sysctls, allowed=SAFE_SYSCTLS_32)),
+    ),
+    "windowsHostProcess": ((0, _host_process),),
+}
+_RESTRICTED: dict[str, Versions] = {
+    "allowPrivilegeEscalation": ((8, _escalation), (25, _unless_windows(_escalation))),
+    "capabilities_restricted": (
+        (22, _restricted_capabilities),
+        (25, _unless_windows(_restricted_capabilities)),
+    ),
+    "procMount_restricted": ((35, _proc_mount),),
+    "restrictedVolumes": ((0, _volume_types),),
+    "runAsNonRoot": ((0, _non_root), (35, _unless_user_namespace(_non_root))),
+    "runAsUser": ((23, _root_user), (35, _unless_user_namespace(_root_user))),
+    "seccompProfile_restricted": ((19, _seccomp_missing), (25, _unless_windows(_seccomp_missing))),
+}
+_REPLACED = {
+    "capabilities_restricted": "capabilities_baseline",
+    "procMount_restricted": "procMount",
+    "restrictedVolumes": "hostPathVolumes",
+    "seccompProfile_restricted": "seccompProfile_baseline",
+}
+"""Checks of the baseline that a stricter one of *restricted* contains, by its name."""
+
+NEWEST = max(since for checks in (_BASELINE, _RESTRICTED) for each in checks.values() for since, _ in each)
+"""The last minor version that changed a check."""

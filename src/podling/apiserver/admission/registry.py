@@ -15,6 +15,7 @@ from podling.apiserver.admission.certificates import (
     CertificateSubjectRestriction,
     ClusterTrustBundleAttest,
 )
+from podling.apiserver.admission.configuration.types import DEFAULT_SETTINGS, PluginSettings
 from podling.apiserver.admission.default_toleration_seconds import DefaultTolerationSeconds
 from podling.apiserver.admission.limit_ranger import LimitRanger
 from podling.apiserver.admission.mutating_policies import MutatingAdmissionPolicies
@@ -42,11 +43,14 @@ from podling.machinery.network_ranges import DEFAULT_RANGES, NetworkRanges
 
 
 def default_plugins(
-    ranges: NetworkRanges = DEFAULT_RANGES, further: Sequence[Plugin] = ()
+    ranges: NetworkRanges = DEFAULT_RANGES,
+    further: Sequence[Plugin] = (),
+    settings: PluginSettings = DEFAULT_SETTINGS,
 ) -> tuple[Plugin, ...]:
     """Return the default plugins of a cluster with these ranges of addresses and node ports.
 
     ``further`` plugins see what the built-in ones made, and policies and webhooks see what they make.
+    ``settings`` are the plugins' configurations.
     """
     return (
         NamespaceLifecycle(),
@@ -54,7 +58,7 @@ def default_plugins(
         ServiceAccountAdmission(),
         NodeRestriction(),
         TaintNodesByCondition(),
-        PodSecurity(),
+        PodSecurity(settings.pod_security),
         Priority(),
         DefaultTolerationSeconds(),
         DefaultStorageClass(),
@@ -75,14 +79,17 @@ def default_plugins(
         ServiceAllocation(ranges),
         ValidatingAdmissionPolicies(),
         ValidatingAdmissionWebhook(),
-        ResourceQuotaAdmission(),
+        ResourceQuotaAdmission(settings.resource_quota),
     )
 
 
 def plugins_without_controllers(
-    ranges: NetworkRanges = DEFAULT_RANGES, further: Sequence[Plugin] = ()
+    ranges: NetworkRanges = DEFAULT_RANGES,
+    further: Sequence[Plugin] = (),
+    settings: PluginSettings = DEFAULT_SETTINGS,
 ) -> tuple[Plugin, ...]:
     """For an API server on its own: all but those that need what a controller makes (accounts) or takes away
     (the finalizers of claims and volumes)."""
     need_one = (ServiceAccountAdmission, StorageObjectInUseProtection)
-    return tuple(plugin for plugin in default_plugins(ranges, further) if not isinstance(plugin, need_one))
+    every = default_plugins(ranges, further, settings)
+    return tuple(plugin for plugin in every if not isinstance(plugin, need_one))

@@ -4,6 +4,8 @@ Kubernetes counts in the quota's status and reserves by writing it; plugins here
 used is counted each time from the stored objects, and from the creations and updates that were admitted and
 are about to be stored.
 
+The plugin's configuration may limit resources that may then be consumed only where a quota covers them.
+
 Upstream: ``staging/src/k8s.io/apiserver/pkg/admission/plugin/resourcequota``.
 """
 
@@ -16,6 +18,9 @@ from typing import Any
 from podling.api.core_v1 import Pod, ResourceQuota
 from podling.api.meta_v1 import ObjectMeta
 from podling.apiserver.admission.base import AdmissionRequest, Objects, Operation, Plugin, Rounds
+from podling.apiserver.admission.configuration.types import ResourceQuotaConfiguration
+from podling.apiserver.admission.limited_resources import check_covered
+from podling.client.base import ApiObject
 from podling.machinery import quotas
 from podling.machinery.pods import Resources
 from podling.machinery.quantity import ZERO, Quantity, parse
@@ -28,9 +33,12 @@ quotas: a pod that gets a deadline comes under those with the scope ``Terminatin
 
 class ResourceQuotaAdmission(Plugin):
     name = "ResourceQuota"
-    acts_on = ResourceQuota
+    acts_on: type[ApiObject] | None = ResourceQuota
 
-    def __init__(self) -> None:
+    def __init__(self, configuration: ResourceQuotaConfiguration | None = None) -> None:
+        self._limited = configuration.limited_resources if configuration is not None else ()
+        if self._limited:
+            self.acts_on = None  # what is limited needs a quota where there is none
         self._deciding = asyncio.Lock()
         self._promised: dict[Rounds, AdmissionRequest] = {}
         """Usage that was admitted and is not stored yet."""
@@ -50,7 +58,7 @@ class ResourceQuotaAdmission(Plugin):
         if _is_plain_update(request):
             return
         found = await objects.list(ResourceQuota, request.namespace)
-        if not found:
+        if not found and not self._limited:
             return
         async with self._deciding:
             await self._check(request, objects, found)
@@ -64,6 +72,9 @@ class ResourceQuotaAdmission(Plugin):
         concerned = [quota for quota in found if quotas.in_scope(quota.spec, request.object)]
         for quota in concerned:
             _check_specified(request, quota)
+        if self._limited and _uses_more(request, concerned):
+            whole = _usage(request, request.object)
+            check_covered(request, self._limited, whole, found, concerned)
         for quota in concerned:
             more = _added(request, quota)
             limited = {name: parse(value) for name, value in quota.spec.hard.items() if name in more}
@@ -109,10 +120,16 @@ def _usage(request: AdmissionRequest, obj: Any) -> Resources:
     return quotas.usage(obj, request.resource.plural, request.resource.group, request.now)
 
 
-def _added(request: AdmissionRequest, quota: ResourceQuota) -> Resources:
+def _uses_more(request: AdmissionRequest, concerned: Sequence[ResourceQuota]) -> bool:
+    """Return whether the request adds anything to what quotas, or if none concerns it all of them, count."""
+    added = [_added(request, quota) for quota in concerned] or [_added(request, None)]
+    return any(map(_positive, added))
+
+
+def _added(request: AdmissionRequest, quota: ResourceQuota | None) -> Resources:
     """Return what the request adds to what is counted against a quota that its object is in scope of."""
     whole = _usage(request, request.object)
-    if request.old is None or not quotas.in_scope(quota.spec, request.old):
+    if request.old is None or (quota is not None and not quotas.in_scope(quota.spec, request.old)):
         return whole
     before = _usage(request, request.old)
     return {name: amount - before.get(name, ZERO) for name, amount in whole.items()}

@@ -9,6 +9,8 @@
       maxPods: 20
     schedulerConfiguration:
       podMaxBackoffSeconds: 30
+    admissionConfiguration:
+      plugins: [{name: PodSecurity, path: pod-security.yaml}]
 
 Each option of ``podling up`` is a field, in camel case. A field has the effect of its option, and an option
 on the command line wins. Decoding is strict: unknown fields and repeated ones are refused with their path.
@@ -24,11 +26,13 @@ from typing import Any
 import click
 
 from podling.cli.common_options import Failure
+from podling.cluster.admission_settings import SECTION as ADMISSION
 
 API_VERSION, KIND = "podling.dev/v1alpha1", "ClusterConfiguration"
 KUBELET, SCHEDULER = "kubeletConfiguration", "schedulerConfiguration"
 NOT_IN_FILES = frozenset(
     {
+        "admission_document",
         "config",
         "detach",
         "directory",
@@ -89,11 +93,13 @@ def defaults_from(file: Path, parameters: list[click.Parameter]) -> dict[str, An
         found["kubelet_document"] = _kubelet_document(plain[KUBELET], file)
     if SCHEDULER in plain:
         found["scheduler_document"] = _scheduler_document(plain[SCHEDULER], file)
+    if ADMISSION in plain:
+        found["admission_document"] = _admission_document(plain[ADMISSION], file)
     return found
 
 
 def _unknown(plain: Mapping[str, Any], known: Mapping[str, click.Parameter]) -> list[str]:
-    own = ("apiVersion", "kind", KUBELET, SCHEDULER)
+    own = ("apiVersion", "kind", KUBELET, SCHEDULER, ADMISSION)
     return [key for key in plain if key not in known and key not in own]
 
 
@@ -119,8 +125,7 @@ def _kubelet_document(plain: Any, file: Path) -> str:
     from podling.kubelet.configuration.files import settings_of
     from podling.kubelet.configuration.refused import ConfigurationRefused
 
-    if not isinstance(plain, dict):
-        raise Failure(f"failed to load cluster configuration, path: {file}, error: {KUBELET} is no object")
+    _check_object(plain, KUBELET, file)
     try:
         settings_of(plain, Path("/"), f"{file}, {KUBELET}")
     except ConfigurationRefused as error:
@@ -134,11 +139,36 @@ def _scheduler_document(plain: Any, file: Path) -> str:
     from podling.scheduler.configuration.files import ConfigurationRefused
     from podling.scheduler.configuration.plugin_args import STORAGE_CAPACITY_SCORING
 
-    if not isinstance(plain, dict):
-        raise Failure(f"failed to load cluster configuration, path: {file}, error: {SCHEDULER} is no object")
+    _check_object(plain, SCHEDULER, file)
     try:
         # The command line may have other gates than the file: fields of gates are checked with the options.
         section(plain, f"{file}, {SCHEDULER}", {STORAGE_CAPACITY_SCORING: True})
     except ConfigurationRefused as error:
         raise Failure(str(error)) from error
     return json.dumps(plain)
+
+
+def _admission_document(plain: Any, file: Path) -> str:
+    """Return an admission configuration as JSON, its paths absolute, once it has been checked.
+
+    Raises ``Failure``.
+    """
+    from podling.apiserver.admission.configuration.files import ConfigurationRefused
+    from podling.cluster.admission_settings import section
+
+    _check_object(plain, ADMISSION, file)
+    folder = file.absolute().parent
+    try:
+        section(plain, folder, f"{file}, {ADMISSION}")
+    except ConfigurationRefused as error:
+        raise Failure(str(error)) from error
+    plugins = [
+        {**each, "path": str(folder / each["path"])} if each.get("path") else each
+        for each in plain.get("plugins") or ()
+    ]
+    return json.dumps({**plain, "plugins": plugins})
+
+
+def _check_object(plain: Any, name: str, file: Path) -> None:
+    if not isinstance(plain, dict):
+        raise Failure(f"failed to load cluster configuration, path: {file}, error: {name} is no object")

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from typing import Any
 
 import click
 
 from podling.cli.common_options import Failure
+from podling.cli.options.configuration_source import chosen_source
 from podling.cluster.cluster_settings import ClusterSettings
 from podling.node.node_options import NodeOptions
 
@@ -31,13 +31,11 @@ def chosen_scheduler_options(
 
     ``node_options`` are this run's; the feature gates are among them.
     """
-    file, document = chosen["scheduler_config"], chosen["scheduler_document"]
-    if file:
-        file, document = os.path.abspath(os.path.expanduser(file)), ""
-    elif document:
-        file = file or ""
-    file = last.scheduler_config if file is None else str(file)
-    document = last.scheduler_document if document is None else str(document)
+    file, document = chosen_source(
+        chosen["scheduler_config"],
+        chosen["scheduler_document"],
+        (last.scheduler_config, last.scheduler_document),
+    )
     if file or document:
         settings = ClusterSettings(
             node_options=node_options, scheduler_config=file, scheduler_document=document

@@ -59,8 +59,7 @@ def next_step(
     if completions is None:
         want = len(active) if accounted.all_succeeded else parallelism
     else:
-        left = completions - accounted.all_succeeded - len(accounted.failed_indexes)
-        want = max(0, min(left, parallelism))
+        want = max(0, min(completions - accounted.all_succeeded, parallelism))
     doomed = to_remove(job, ordered, max(0, len(active) - want))
     if doomed:
         return Step(delete=tuple(doomed[:PODS_PER_STEP_MAX]))
@@ -111,9 +110,7 @@ def failure(job: Job, pods: Sequence[Pod], accounted: Account, now: datetime) ->
         return Verdict(False, "PodFailurePolicy", message)
     limit = job.spec.backoff_limit if job.spec.backoff_limit is not None else 6
     exceeded = Verdict(False, "BackoffLimitExceeded", "Job has reached the specified backoff limit")
-    if accounted.all_failed > limit and not (per_index(job) and job.spec.backoff_limit is None):
-        return exceeded
-    if _restarted_too_often(job, pods, limit):
+    if accounted.all_failed > limit or _restarted_too_often(job, pods, limit):
         return exceeded
     if past_deadline(job, now):
         return Verdict(False, "DeadlineExceeded", "Job was active longer than specified deadline")

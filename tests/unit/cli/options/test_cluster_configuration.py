@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,8 @@ kubeletConfiguration:
   maxPods: 20
 schedulerConfiguration:
   podMaxBackoffSeconds: 30
+admissionConfiguration:
+  plugins: [{name: Priority}]
 """
 )
 
@@ -54,6 +57,7 @@ def test_every_kind_of_value_becomes_an_options(tmp_path: Path) -> None:
         "feature_gates": "CustomCPUCFSQuotaPeriod=true",
         "kubelet_document": '{"maxPods": 20}',
         "scheduler_document": '{"podMaxBackoffSeconds": 30}',
+        "admission_document": '{"plugins": [{"name": "Priority"}]}',
     }
 
 
@@ -69,6 +73,9 @@ def test_every_kind_of_value_becomes_an_options(tmp_path: Path) -> None:
         (HEAD + "kubeletConfiguration: {maxPodz: 1}\n", 'unknown field "maxPodz"'),
         (HEAD + "kubeletConfiguration: {maxPods: -1}\n", "maxPods (--max-pods) -1 must not be a negative"),
         (HEAD + "kubeletConfiguration: 3\n", "kubeletConfiguration is no object"),
+        (HEAD + "admissionConfiguration: []\n", "admissionConfiguration is no object"),
+        (HEAD + "admissionConfiguration: {plugin: []}\n", 'unknown field "plugin"'),
+        (HEAD + "admissionConfiguration: {plugins: [{name: X}]}\n", "unknown admission plugin: X"),
         ("{", "error converting YAML to JSON"),
     ],
 )
@@ -77,6 +84,14 @@ def test_bad_file_is_refused_with_its_path(tmp_path: Path, text: str, words: str
         defaults(tmp_path, text)
     assert words in refused.value.message
     assert "cluster.yaml" in refused.value.message
+
+
+def test_paths_of_admission_plugins_are_beside_the_file(tmp_path: Path) -> None:
+    quota = tmp_path / "quota.yaml"
+    quota.write_text("apiVersion: apiserver.config.k8s.io/v1\nkind: ResourceQuotaConfiguration\n")
+    plugins = "admissionConfiguration: {plugins: [{name: ResourceQuota, path: quota.yaml}]}\n"
+    document = defaults(tmp_path, HEAD + plugins)["admission_document"]
+    assert json.loads(document) == {"plugins": [{"name": "ResourceQuota", "path": str(quota)}]}
 
 
 def test_option_wins_over_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -437,3 +437,15 @@ def test_indexes_beyond_the_end_are_left_out() -> None:
 )
 def test_success_rule_counts_indexes(rule: SuccessPolicyRule, met: bool) -> None:
     assert (rule_met([rule], Indexes.of({0, 2}), 5) == 0) is met
+
+
+@pytest.mark.parametrize(
+    ("manager_name", "number"), [("kubernetes.io/job-controller", 1), ("example.com/queue", 0)]
+)
+@pytest.mark.usefixtures("manager")
+async def test_job_of_another_manager_is_left_alone(
+    cluster: ControlPlane, manager_name: str, number: int
+) -> None:
+    await start(cluster, job(managed_by=manager_name))
+    assert len(await pods(cluster)) == number
+    assert (await current(cluster)).status.active == number

@@ -276,6 +276,14 @@ def test_indexes_that_succeed_join_those_in_the_status(
     assert str(account(with_status(wanted, completed_indexes=before), pods).completed_indexes) == found
 
 
+def test_index_that_failed_for_good_does_not_succeed() -> None:
+    wanted = job(completion_mode="Indexed", completions=2, backoff_limit_per_index=0)
+    pods = [job_pod("a", "Succeeded", index=0), job_pod("b", "Succeeded", index=1)]
+    found = account(with_status(wanted, failed_indexes="0"), pods)
+    assert (str(found.completed_indexes), str(found.failed_indexes), found.succeeded) == ("1", "0", 1)
+    assert pods[0] in found.release
+
+
 # the limit for each index, the failed indexes in the status, new failed pods as index and earlier failures,
 # and the indexes that failed (cases of TestCalculateFailedIndexes)
 FAILED: list[tuple[int, str | None, list[tuple[int, str]], str]] = [

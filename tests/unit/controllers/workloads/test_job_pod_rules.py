@@ -85,6 +85,12 @@ def test_replacement_policy_decides_when_a_pod_has_failed(
     assert has_failed(job(pod_replacement_policy=policy), pod) == failed
 
 
+def test_failure_policy_waits_for_the_end_of_a_pod() -> None:
+    """Jobs of older versions may have a failure policy and the other replacement policy."""
+    wanted = job(pod_failure_policy=DISRUPTED, pod_replacement_policy="TerminatingOrFailed")
+    assert not has_failed(wanted, job_pod("a", "Running", deleted=NOW))
+
+
 @pytest.mark.parametrize(
     ("text", "count"),
     [(None, 0), ("2", 2), (str(2**31 - 1), 2**31 - 1), (str(2**31), 0), ("-1", 0), ("xyz", 0)],

@@ -258,6 +258,13 @@ INDEXES: list[tuple[int, dict[str, Any], str, Found]] = [
         ),
     ),
     (
+        3,
+        {"max_failed_indexes": 1},
+        "F0#1 R1#0 R2#0",
+        Found(active=2, failed=1, failed_indexes="0"),
+    ),
+    (2, {"backoff_limit_per_index": 0}, "F0 R0 R1", Found(active=2, failed=1, failed_indexes="0")),
+    (
         4,
         {"max_failed_indexes": 1},
         "F0#1 S1#0 F2#1 R3#0",

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
+from podling.api.apps_v1 import StatefulSetPersistentVolumeClaimRetentionPolicy
 from podling.api.core_v1 import PersistentVolumeClaim, Pod, ResourceQuota, ResourceQuotaSpec
 from podling.api.meta_v1 import ObjectMeta
+from podling.client.events import EventRecorder
+from podling.client.local import LocalClient
+from podling.client.requests import SYSTEM
 from podling.controllers.resource_quota import ResourceQuotaController
 from podling.controllers.workloads.statefulset import StatefulSetController
+from podling.controllers.workloads.statefulset_claims import update_owners
+from podling.machinery.errors import ApiError, is_conflict
 from podling.testing import ControlPlane
 from tests.support.control_loops import running, told
 from tests.support.workloads import claim, stateful_set
+from tests.unit.controllers.workloads.statefulsets import view
 
 
 async def test_claim_that_is_being_deleted_stops_its_pod(
@@ -50,3 +59,34 @@ async def test_event_lists_all_claims_that_a_quota_refuses(cluster: ControlPlane
         f"Warning FailedCreate db: create Pod db-0 {inside}[failed to create PVC data-db-0: ",
     ]
     assert all(any(each.startswith(start) for each in refused) for start in starts), refused
+
+
+class OvertakenClient(LocalClient):
+    """A client after whose reads another one changes the owners of what was read."""
+
+    async def get(self, kind: type[Any], name: str, namespace: str | None = None) -> Any:
+        found = await super().get(kind, name, namespace)
+        owner = {"apiVersion": "example.com/v1", "kind": "Backup", "name": "daily", "uid": "b"}
+        await self.patch(kind, name, {"metadata": {"ownerReferences": [owner]}}, namespace)
+        return found
+
+
+async def test_owners_that_changed_meanwhile_are_kept(cluster: ControlPlane) -> None:
+    policy = StatefulSetPersistentVolumeClaimRetentionPolicy(when_deleted="Delete", when_scaled="Retain")
+    templates = (claim("data"),)
+    seen = view(
+        1,
+        {0: "ready"},
+        volume_claim_templates=templates,
+        persistent_volume_claim_retention_policy=policy,
+    )
+    held = PersistentVolumeClaim(
+        metadata=ObjectMeta(name="data-db-0", namespace="default"), spec=templates[0].spec
+    )
+    await cluster.client.create(held)
+    recorder = EventRecorder(cluster.client, "statefulset-controller")
+    with pytest.raises(ApiError) as refused:
+        await update_owners(OvertakenClient(cluster.backend, SYSTEM), recorder, seen, seen.pods[0], 0)
+    assert is_conflict(refused.value)
+    left = await cluster.client.get(PersistentVolumeClaim, "data-db-0", "default")
+    assert [each.name for each in left.metadata.owner_references] == ["daily"]

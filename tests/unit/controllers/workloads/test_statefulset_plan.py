@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from podling.api.apps_v1 import StatefulSetPersistentVolumeClaimRetentionPolicy
+from podling.api.apps_v1 import StatefulSetOrdinals, StatefulSetPersistentVolumeClaimRetentionPolicy
 from podling.api.core_v1 import PersistentVolumeClaim, Pod
 from podling.api.meta_v1 import ObjectMeta
 from podling.controllers.workloads.statefulset_plan import BURST, Create, membership, plan
@@ -163,6 +163,17 @@ def test_max_unavailable_lets_broken_members_of_parallel_sets_go_first(
         pod_management_policy=policy,
         update_strategy=rolling_stateful(partition=partition, max_unavailable=unavailable),
         min_ready_seconds=30,
+    )
+    assert words_of(seen) == [f"delete db-{ordinal}" for ordinal in gone]
+
+
+@pytest.mark.parametrize(("partition", "gone"), [(0, [7, 6, 5]), (2, [7]), (3, [])])
+def test_partition_counts_from_the_first_ordinal(partition: int, gone: list[int]) -> None:
+    seen = view(
+        3,
+        dict.fromkeys(range(5, 8), "readyo"),
+        ordinals=StatefulSetOrdinals(start=5),
+        update_strategy=rolling_stateful(partition=partition, max_unavailable=3),
     )
     assert words_of(seen) == [f"delete db-{ordinal}" for ordinal in gone]
 

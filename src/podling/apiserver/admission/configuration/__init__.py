@@ -1,0 +1,1 @@
+"""``AdmissionConfiguration``: the types, their validation, and the file that ``podling up`` takes."""
