@@ -124,7 +124,7 @@ def processes(running: BenchCluster) -> list[int]:
 def post(arrangement: str) -> dict[str, float]:
     """Post pods for a while beside the scheduler that places them, then wait until it has placed all.
 
-    Only the rate of both together tells two arrangements apart: in one process the clients can take
+    Only the rate of both together distinguishes two arrangements: in one process the clients can take
     the processor from the scheduler, so that pods are posted faster than they are placed.
     """
     with cluster("--processes", arrangement, *WITHOUT_KUBELETS) as running:
