@@ -348,6 +348,16 @@ async def wait_for(event: asyncio.Event, seconds: float | None) -> bool:
     return True
 
 
+async def wait_done(task: asyncio.Task[Any], seconds: float) -> bool:
+    """Wait until ``task`` is done, at most ``seconds``; True if it is. Neither way cancels it."""
+    try:
+        async with timeout(seconds):
+            await asyncio.wait([task])
+    except TimeoutError:
+        pass
+    return task.done()
+
+
 async def first_of(*waits: Coroutine[Any, Any, object]) -> None:
     """Return when the first of them does; the others are given up."""
     tasks = [asyncio.create_task(wait) for wait in waits]

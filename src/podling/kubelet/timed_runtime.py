@@ -91,11 +91,11 @@ class Deadlines:
         caller waits for a short time before the call is cancelled."""
         task = asyncio.ensure_future(work)
         try:
-            await asyncio.wait([task], timeout=self._seconds)
+            is_done = await clock.wait_done(task, self._seconds)
         except asyncio.CancelledError:
             await self._give_up(task, CREATION_SECONDS)
             raise
-        if not task.done():
+        if not is_done:
             await self._give_up(task)
             raise DeadlineExceeded
         with _as_runtime_failures():
@@ -105,10 +105,10 @@ class Deadlines:
         task.add_done_callback(_retrieve_result)
         try:
             if wait_seconds:
-                await asyncio.wait([task], timeout=wait_seconds)
+                await clock.wait_done(task, wait_seconds)
             if not task.done():
                 task.cancel()
-                await asyncio.wait([task], timeout=UNDO_SECONDS)
+                await clock.wait_done(task, UNDO_SECONDS)
         finally:
             if not task.done():
                 if not task.cancelling():  # only once: a second cancellation would interrupt the undoing

@@ -98,3 +98,22 @@ def test_expectation_waits_for_other_programs(cluster: Cluster) -> None:
     assert cluster.expect("deploy/web", "create", machine_seconds=60)
     late.join()
     assert cluster.now == before
+
+
+def test_pod_that_is_deleted_while_its_container_starts_ends_in_cluster_time(cluster: Cluster) -> None:
+    container = {"name": "main", "image": "web"}
+    script = {"sim.podling.dev/main": '{"startSeconds": 3600}'}
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "slow", "annotations": script}}
+    cluster.apply({**pod, "spec": {"containers": [container]}})
+    cluster.advance(seconds=30)
+    cluster.delete("pod/slow")
+    cluster.advance(seconds=5)
+    assert cluster.list("pods") == []
+
+
+def test_container_that_does_not_start_in_two_minutes_of_cluster_time_has_failed(cluster: Cluster) -> None:
+    script = {"sim.podling.dev/main": '{"startSeconds": 3600}'}
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "slow", "annotations": script}}
+    cluster.apply({**pod, "spec": {"containers": [{"name": "main", "image": "web"}]}})
+    cluster.advance(seconds=150)
+    assert "Failed" in {event["reason"] for event in cluster.list("events")}
