@@ -44,8 +44,8 @@ def case(name: str, settings: str, pods: str, **expected: int) -> Any:
     """
     replicas, *numbers = settings.split()[:4]
     words = settings.split()[4:]
-    partition, unavailable, surge = (each if "%" in each else int(each) for each in numbers)
-    limits = [int(word.removeprefix("create=")) for word in words if word.startswith("create=")]
+    partition, unavailable, surge = map(number_or_share, numbers)
+    limits = [number_or_share(word.removeprefix("create=")) for word in words if word.startswith("create=")]
     rolling = RollingUpdate(
         partition=partition, max_unavailable=unavailable, max_surge=surge, paused="paused" in words
     )
@@ -56,6 +56,10 @@ def case(name: str, settings: str, pods: str, **expected: int) -> Any:
     spec = CloneSetSpec(replicas=int(replicas), scale_strategy=scale, update_strategy=strategy)
     made = [pod(each.lstrip("0123456789")) for each in pods.split() for _ in range(int(each[0]))]
     return pytest.param(spec, words, made, Differences(**expected), id=name)
+
+
+def number_or_share(text: str) -> int | str:
+    return text if "%" in text else int(text)
 
 
 def pod(text: str) -> Pod:
@@ -265,6 +269,30 @@ CASES = [
         "update recreate partition=99% with maxUnavailable=30%, maxSurge=30% (step 3/3)",
         "5 99% 30% 30%",
         "4oN+ 1nN",
+    ),
+    case(
+        "a share of maxSurge is rounded up",
+        "5 0 0 50%",
+        "5oN+",
+        scale_up=3,
+        use_surge=3,
+        update_number=5,
+        scale_up_limit=3,
+    ),
+    case(
+        "a share of scale maxUnavailable is rounded up",
+        "5 0 1 0 create=50%",
+        "",
+        scale_up=5,
+        scale_up_limit=3,
+    ),
+    case(
+        "an old pod that prepares for deletion is replaced by an old one",
+        "5 2 1 0 exclude",
+        "1oN+ 1oD+ 3nN+",
+        scale_up=1,
+        scale_up_old=1,
+        scale_up_limit=1,
     ),
     case("revision consistent 1", "5 0 1 0 same", "5nN+"),
     case("revision consistent 2", "5 3 1 0 same", "5nN+"),
