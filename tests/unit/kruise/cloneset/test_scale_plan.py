@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from podling.api.core_v1 import Pod, PodCondition, PodStatus
 from podling.api.meta_v1 import ObjectMeta
@@ -317,6 +318,17 @@ CASES = [
         update_number=1,
         update_max_unavailable=2,
     ),
+    case(
+        "rollback with maxSurge creates old pods",
+        "5 5 0 2",
+        "5nN+",
+        scale_up=2,
+        scale_up_old=7,
+        scale_up_limit=2,
+        use_surge=2,
+        use_surge_old=2,
+        update_number=-5,
+    ),
     case("disable rollback feature-gate", "5 4 1 0 forward", "1oN+ 4nN+"),
     case(
         "increase replicas 0 to 5 with scale maxUnavailable = 2",
@@ -497,6 +509,17 @@ def test_differences_between_pods_and_spec(
 
     chosen = is_updated if "preparing" in words else None
     assert differences(spec, pods, revisions, gates, NOW, chosen) == expected
+
+
+@pytest.mark.parametrize(("seconds", "limit"), [(9, 0), (10, 1)])
+def test_pod_that_is_ready_for_too_short_counts_as_unavailable(seconds: int, limit: int) -> None:
+    since = PodCondition(type="Ready", status="True", last_transition_time=NOW - timedelta(seconds=seconds))
+    ready = PodStatus(phase="Running", conditions=(since,))
+    doomed, other = (structs.replace(pod(text), status=ready) for text in ("nN!", "nN"))
+    strategy = UpdateStrategy(rolling_update=RollingUpdate(max_unavailable=1))
+    spec = CloneSetSpec(replicas=2, min_ready_seconds=10, update_strategy=strategy)
+    found = differences(spec, [doomed, other], ("web-new", "web-new"), FEATURE_GATES, NOW)
+    assert found.delete_ready_limit == limit
 
 
 @pytest.mark.parametrize(
