@@ -146,12 +146,7 @@ def nodes_of(job: ImagePullJob, images: Iterable[NodeImage], pods: Iterable[Pod]
     if selector.names is not None:
         return [each for each in images if each.metadata.name in selector.names]
     labels = from_label_selector(selector.labels)
-    return [each for each in images if labels.matches(each.metadata.labels) or _is_empty(job)]
-
-
-def _is_empty(job: ImagePullJob) -> bool:
-    selector = job.spec.selector
-    return selector is not None and not selector.match_labels and not selector.match_expressions
+    return [each for each in images if labels.matches(each.metadata.labels)]
 
 
 class Progress(Struct, frozen=True):

@@ -105,24 +105,42 @@ async def test_namespace_is_protected_while_it_has_active_pods_or_bound_claims()
         pod = {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "main", "image": "a"}]}}
         await client.create(codec.from_plain(pod, Pod), namespace="x")
         spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
-        claim = codec.from_plain({"metadata": {"name": "c"}, "spec": spec}, PersistentVolumeClaim)
-        await client.create(claim, namespace="x")
+        for name in ("c", "unbound"):
+            claim = codec.from_plain({"metadata": {"name": name}, "spec": spec}, PersistentVolumeClaim)
+            await client.create(claim, namespace="x")
+        pod["metadata"] = {"name": "ended"}
+        await client.create(codec.from_plain(pod, Pod), namespace="x")
+        await client.patch(Pod, "ended", {"status": {"phase": "Succeeded"}}, "x", subresource="status")
         status = {"status": {"phase": "Bound"}}
         await client.patch(PersistentVolumeClaim, "c", status, "x", subresource="status")
         assert (await delete(kruise, namespace)).endswith("active pods 1>0")
         await client.delete(Pod, "p", "x", grace_seconds=0)
         assert (await delete(kruise, namespace)).endswith('"Bound" status pvc 1>0')
+        await client.delete(PersistentVolumeClaim, "c", "x")
+        assert await delete(kruise, namespace) == ""
 
 
 async def test_definition_with_objects_is_protected_where_the_gate_is_on() -> None:
     async with kruise_api(**{CRD_CASCADING: True}) as kruise:
-        await kruise.create(manifest())
+        plain = manifest()
+        plain["metadata"]["finalizers"] = ["example.com/keep"]
+        await kruise.create(plain)
         name = "clonesets.apps.kruise.io"
         label = {"metadata": {"labels": {DELETION_PROTECTION: "Cascading"}}}
         held = await kruise.client.patch(CustomResourceDefinition, name, label)
         assert (await delete(kruise, held)).endswith("active CRs 1>0")
         await kruise.client.delete(CloneSet, "web", "default")
-        assert await delete(kruise, held) == ""
+        assert await delete(kruise, held) == "", "an object that is being deleted is not active"
+
+
+async def test_object_that_is_being_deleted_is_not_protected_any_more() -> None:
+    async with kruise_api() as kruise:
+        plain = {**SERVICE, "metadata": {"finalizers": ["example.com/keep"], "labels": {}}}
+        service = await kruise.client.create(protected(Service, plain, ""))
+        assert await delete(kruise, service) == ""
+        label = {"metadata": {"labels": {DELETION_PROTECTION: "Always"}}}
+        await kruise.client.patch(Service, "x", label, "default")
+        assert await delete(kruise, service) == ""
 
 
 async def test_label_has_no_effect_without_the_feature_gate() -> None:

@@ -159,3 +159,9 @@ def test_pods_of_equal_weight_keep_their_order(
     strategy: PriorityStrategy, labels: list[dict[str, str]], order: list[int]
 ) -> None:
     assert numbers(by_priority(strategy, pods(*labels))) == order
+
+
+def test_pods_without_an_ordered_key_come_first() -> None:
+    found = pods({"a": "1"}, {}, {"b": "9"}, {"a": "2"}, {})
+    strategy = PriorityStrategy(order_priority=(OrderTerm(ordered_key="a"), OrderTerm(ordered_key="b")))
+    assert numbers(by_priority(strategy, found)) == [1, 4, 3, 0, 2]

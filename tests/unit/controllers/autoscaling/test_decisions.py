@@ -10,7 +10,7 @@ import pytest
 from msgspec import structs
 
 from podling.api.autoscaling_v1 import Scale, ScaleSpec, ScaleStatus
-from podling.api.autoscaling_v2 import HorizontalPodAutoscaler
+from podling.api.autoscaling_v2 import HorizontalPodAutoscaler, HorizontalPodAutoscalerStatus
 from podling.controllers.autoscaling import decisions
 from podling.controllers.autoscaling.decisions import Decision, Seen, decide, tolerances_of
 from podling.controllers.autoscaling.metric_proposals import FailedReading, PodReading, Reading, ValueReading
@@ -23,15 +23,19 @@ def cpu(percent: int) -> dict[str, Any]:
     return {"type": "Resource", "resource": {"name": "cpu", "target": target}}
 
 
-def external(**target: str) -> dict[str, Any]:
+def external(name: str = "qps", **target: str) -> dict[str, Any]:
     return {
         "type": "External",
-        "external": {"metric": {"name": "qps"}, "target": {"type": "Value", **target}},
+        "external": {"metric": {"name": name}, "target": {"type": "Value", **target}},
     }
 
 
 def decided(
-    current: int, metrics: Sequence[dict[str, Any]], readings: Sequence[Reading], **spec: Any
+    current: int,
+    metrics: Sequence[dict[str, Any]],
+    readings: Sequence[Reading],
+    status: HorizontalPodAutoscalerStatus | None = None,
+    **spec: Any,
 ) -> Decision:
     plain = {
         "metadata": {"name": "h", "namespace": "test"},
@@ -43,6 +47,7 @@ def decided(
         },
     }
     hpa = msgspec.convert(plain, HorizontalPodAutoscaler)
+    hpa = structs.replace(hpa, status=status or hpa.status)
     scale = Scale(spec=ScaleSpec(replicas=current), status=ScaleStatus(replicas=current, selector="app=x"))
     pods = [pod(f"p{place}") for place in range(current)]
     whole = structs.replace(scaled(pods, current), tolerances=tolerances_of(hpa, SETTINGS))
@@ -192,6 +197,22 @@ def test_scale_to_zero_with_an_external_metric() -> None:
     found = decided(2, [metric], [reading], minReplicas=0, behavior=behavior)
     assert found.rescale_to == 0
     assert decided(0, [metric], [ValueReading(2500)], minReplicas=0).rescale_to == 3
+
+
+def test_last_of_several_metrics_that_need_nothing_is_named() -> None:
+    metrics = [external(value="1"), external("rps", value="1")]
+    found = decided(2, metrics, [ValueReading(0), ValueReading(0)], minReplicas=0)
+    active = next(each for each in found.hpa.status.conditions if each.type == "ScalingActive")
+    assert active.message.endswith("from external metric rps(nil)")
+
+
+@pytest.mark.parametrize(("current", "kept"), [(1, 0), (2, 1), (4, 1), (5, 0)])
+def test_status_has_no_metrics_while_replicas_are_out_of_bounds(current: int, kept: int) -> None:
+    readings = [PodReading(levels((900,) * current))]
+    before = decided(3, [cpu(90)], [PodReading(levels((900,) * 3))]).hpa
+    assert before.status.current_metrics
+    found = decided(current, [cpu(90)], readings, status=before.status, minReplicas=2, maxReplicas=4)
+    assert len(found.hpa.status.current_metrics) == kept
 
 
 def test_failed_write_is_a_condition() -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from podling.api.core_v1 import Pod
 from podling.controllers.autoscaling.pod_groups import MetricError, PodMetric
@@ -89,6 +90,15 @@ def pods_of(
         ),
         pytest.param(
             5, 5, {"hot": (F, F, F, T, T)}, (100, 300, 500, 250, 250), 50, (2, 300, 30), id="down, starting"
+        ),
+        pytest.param(
+            1,
+            3,
+            {"ready": (T, T, F)},
+            (500, 500, 500),
+            60,
+            (2, 500, 50),
+            id="unready, more pods than replicas",
         ),
         pytest.param(
             5,
@@ -241,6 +251,11 @@ def test_replicas_for_one_value(
 )
 def test_replicas_for_a_value_per_pod(seen: int, value: int, target: int, expected: tuple[int, int]) -> None:
     assert average_replicas(scaled((), seen), value, target) == Replicas(*expected)
+
+
+def test_value_per_pod_is_that_of_the_pods_in_the_status() -> None:
+    whole = structs.replace(scaled((), 5), seen=3)
+    assert average_replicas(whole, 9000, 2900) == Replicas(3, 3000)
 
 
 @pytest.mark.parametrize(

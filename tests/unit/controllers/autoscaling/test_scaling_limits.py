@@ -236,6 +236,18 @@ def test_window_of_scaling_down_is_the_settings() -> None:
         assert limit(3, Bounds(10, 1, 20), chosen, history, DEFAULT_SETTINGS, NOW).replicas == expected
 
 
+@pytest.mark.parametrize(("ago", "step"), [(59, 0), (60, 10), (61, 10)])
+@pytest.mark.parametrize("up", [True, False])
+def test_change_counts_within_the_period_of_a_policy(ago: int, step: int, up: bool) -> None:
+    events = (ScaleEvent(10, NOW - timedelta(seconds=ago)),)
+    history = History(ups=events) if up else History(downs=events)
+    rule = (10, 60, 0, 0, 0)
+    found = limit(
+        500 if up else 1, Bounds(100, 1, 1000), behavior(rule, rule), history, DEFAULT_SETTINGS, NOW
+    )
+    assert found.replicas == (100 + step if up else 100 - step)
+
+
 @pytest.mark.parametrize(
     ("entries", "rule", "kept"),
     [

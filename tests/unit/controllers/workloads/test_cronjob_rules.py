@@ -191,6 +191,12 @@ def test_jobs_beyond_each_history_go_oldest_first(
     assert "".join(sorted(each.metadata.name or "" for each in surplus(cron_job, jobs))) == gone
 
 
+@pytest.mark.parametrize(("deadline", "late"), [(None, False), (119, True), (120, False), (121, False)])
+def test_run_begins_too_late_after_its_deadline(deadline: int | None, late: bool) -> None:
+    cron_job = held("0 * * * *", deadline=deadline)
+    assert is_too_late(cron_job, TOP, after_top(minutes=2)) is late
+
+
 # Cases of TestControllerV2SyncCronJob: the schedule, the deadline, the last run, the creation and the present
 # time, each as minutes after the top of the hour; then whether a run starts, whether more than 100 were
 # missed, and the minutes until the next one.

@@ -273,6 +273,17 @@ def test_status_counts_the_oldest_pod_of_a_node() -> None:
     assert (status.number_ready, status.updated_number_scheduled, status.number_unavailable) == (0, 0, 1)
 
 
+@pytest.mark.parametrize(("seconds", "available"), [(14, 0), (15, 1)])
+def test_status_counts_pods_as_available_that_are_ready_long_enough(seconds: int, available: int) -> None:
+    owner = daemon_set()
+    owner = structs.replace(owner, spec=structs.replace(owner.spec, min_ready_seconds=15))
+    (held,) = surging_pods(("new", True))
+    since = structs.replace(held.status.conditions[0], last_transition_time=NOW - timedelta(seconds=seconds))
+    held = structs.replace(held, status=structs.replace(held.status, conditions=(since,)))
+    status = status_of(owner, [Node(metadata=ObjectMeta(name="n1"))], by_node([held]), "new", 0, NOW)
+    assert (status.number_ready, status.number_available) == (1, available)
+
+
 @pytest.mark.parametrize(("seconds", "gone"), [(10, ["p1"]), (20, ["p1", "p0"])])
 def test_surge_keeps_the_old_pod_until_the_new_one_is_available(seconds: int, gone: list[str]) -> None:
     surging = daemon_set(strategy=rolling(max_surge=1))

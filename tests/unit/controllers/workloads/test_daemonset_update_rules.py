@@ -103,5 +103,11 @@ def test_numbers_of_nodes_are_rounded_up(
     assert (max_surge(given, wanted), max_unavailable(given, wanted)) == (surge, unavailable)
 
 
+def test_surge_is_for_rolling_updates_alone() -> None:
+    surging = rolling(max_surge=2).rolling_update
+    left = DaemonSetUpdateStrategy(type="OnDelete", rolling_update=surging)
+    assert max_surge(daemon_set(strategy=left), 5) == 0
+
+
 def test_impossible_strategy_updates_one_pod_at_a_time() -> None:
     assert step(rolling(max_unavailable=0), {"a": "old+", "b": "old+"}) == ([], ["a-old"])

@@ -101,6 +101,19 @@ async def test_a_budget_allows_what_is_healthy_beyond_its_minimum(cluster: Contr
 
 
 @pytest.mark.usefixtures("manager")
+async def test_a_pod_that_loses_its_label_counts_no_more(cluster: ControlPlane) -> None:
+    for number in range(3):
+        await add_pod(cluster, f"p{number}")
+    await cluster.client.create(budget(min_available=2))
+    await cluster.advance(seconds=1)
+    assert (await current(cluster)).status.disruptions_allowed == 1
+    await cluster.client.patch(Pod, "p0", {"metadata": {"labels": {"app": "other"}}}, "default")
+    await cluster.advance(seconds=1)
+    status = (await current(cluster)).status
+    assert (status.expected_pods, status.current_healthy, status.disruptions_allowed) == (2, 2, 0)
+
+
+@pytest.mark.usefixtures("manager")
 async def test_a_share_is_one_of_what_the_owners_want(cluster: ControlPlane) -> None:
     await own_pods(cluster, 3, ready=3, replicas=4)
     await cluster.client.create(budget(max_unavailable="50%"))

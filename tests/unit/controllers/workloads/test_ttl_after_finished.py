@@ -10,7 +10,9 @@ from podling import clock
 from podling.api.batch_v1 import Job, JobCondition, JobSpec, JobStatus
 from podling.api.core_v1 import PodSpec, PodTemplateSpec
 from podling.api.meta_v1 import ObjectMeta
+from podling.client.local import LocalClient
 from podling.controllers.workloads.ttl_after_finished import TTLAfterFinishedController, expires_at
+from podling.sim.connection import Connection, RequestFault
 from podling.sim.loop import EPOCH
 from podling.testing import ControlPlane
 from tests.support.control_loops import pod, running
@@ -66,6 +68,19 @@ def test_job_expires_its_time_after_the_end(
     assert found == (None if left is None else EPOCH + timedelta(seconds=left))
 
 
+@pytest.mark.parametrize(
+    ("status", "deleting", "expires"), [("True", False, True), ("False", False, False), ("True", True, False)]
+)
+def test_only_a_job_that_has_ended_and_is_not_being_deleted_expires(
+    status: str, deleting: bool, expires: bool
+) -> None:
+    ended = JobCondition(type="Complete", status=status, last_transition_time=EPOCH)
+    metadata = ObjectMeta(name="j", deletion_timestamp=EPOCH if deleting else None)
+    spec = JobSpec(ttl_seconds_after_finished=10, template=PodTemplateSpec())
+    found = expires_at(Job(metadata=metadata, spec=spec, status=JobStatus(conditions=(ended,))))
+    assert (found is not None) is expires
+
+
 async def test_a_finished_job_goes_after_its_time(cluster: ControlPlane) -> None:
     async with running(cluster.client, TTLAfterFinishedController):
         await finished_job(cluster, "short", 60)
@@ -87,4 +102,17 @@ async def test_a_time_that_was_extended_is_obeyed(cluster: ControlPlane) -> None
         await cluster.advance(seconds=50)
         assert await left(cluster) == ["job"]
         await cluster.advance(seconds=30)
+        assert await left(cluster) == []
+
+
+async def test_a_time_that_was_extended_just_now_is_obeyed(cluster: ControlPlane) -> None:
+    connection = Connection(lambda: cluster.backend, "controller")
+    connection.faults.append(RequestFault(verb="watch", resource="jobs", seconds=20))
+    async with running(LocalClient(connection), TTLAfterFinishedController):
+        await finished_job(cluster, "job", 60)
+        await cluster.advance(seconds=50)
+        await cluster.client.patch(Job, "job", {"spec": {"ttlSecondsAfterFinished": 120}}, "default")
+        await cluster.advance(seconds=15)
+        assert await left(cluster) == ["job"]
+        await cluster.advance(seconds=60)
         assert await left(cluster) == []

@@ -11,6 +11,7 @@ import pytest
 
 from podling import clock
 from podling.api.batch_v1 import Job
+from podling.machinery.encoding import codec
 from podling.testing import running
 from podling_kruise.advancedcronjob.controller import AdvancedCronJobController
 from podling_kruise.advancedcronjob.job_plan import SCHEDULED_AT
@@ -19,7 +20,7 @@ from podling_kruise.broadcastjob.types import BroadcastJob
 from podling_kruise.imagelistpull.types import ImageListPullJob
 from tests.support.clone_sets import Kruise, kruise_api
 from tests.support.control_loops import told
-from tests.support.cron_jobs import BROADCAST, JOB, cron_job, pulls
+from tests.support.cron_jobs import BROADCAST, JOB, PODS, cron_job, pulls
 from tests.support.sidecar_sets import create
 
 HOUR = 3600.0
@@ -189,6 +190,19 @@ async def test_run_is_not_started_again_when_its_job_is_not_kept(kruise: Kruise)
     await kruise.wait(60)
     assert await jobs(kruise) == []
     assert (await status_of(kruise)).last_schedule_time == hour
+
+
+async def test_job_of_another_with_the_name_of_a_run_is_left_alone(kruise: Kruise) -> None:
+    await create(kruise, cron_job())
+    now = clock.now().replace(minute=0, second=0, microsecond=0)
+    name = f"nightly-{int((now + timedelta(hours=1)).timestamp())}"
+    plain = {"metadata": {"name": name, "namespace": "default"}, "spec": {"template": PODS}}
+    await kruise.client.create(codec.from_plain(plain, Job))
+    await to_next_hour(kruise)
+    (left,) = (await kruise.client.list(Job, "default")).items
+    assert left.metadata.owner_references == ()
+    assert (await status_of(kruise)).active == ()
+    assert await reasons(kruise) == []
 
 
 async def test_restarted_controller_starts_no_run_twice() -> None:

@@ -109,6 +109,7 @@ async def test_job_pauses_on_a_failed_pod_until_it_is_continued(kruise: Kruise) 
     await kruise.client.patch(BroadcastJob, "job", change, "default")
     await kruise.wait(5)
     assert len(await pods(kruise)) == 2
+    assert (await status_of(kruise)).phase == "running"
     assert await events(kruise, "continue to process job")
 
 

@@ -69,13 +69,19 @@ def job(**more: Any) -> BroadcastJob:
 
 
 def pod(
-    on: str, phase: str = "Running", restarts: int = 0, policy: str = "OnFailure", **metadata: Any
+    on: str,
+    phase: str = "Running",
+    restarts: int = 0,
+    first_restarts: int = 0,
+    policy: str = "OnFailure",
+    **metadata: Any,
 ) -> Pod:
     statuses = [{"name": "main", "restartCount": restarts, "image": "a", "imageID": "", "ready": True}]
+    first = [{**statuses[0], "name": "init", "restartCount": first_restarts}]
     plain = {
         "metadata": {"name": f"p-{on}", **metadata},
         "spec": {"nodeName": on, "restartPolicy": policy, "containers": [{"name": "main", "image": "a"}]},
-        "status": {"phase": phase, "containerStatuses": statuses},
+        "status": {"phase": phase, "initContainerStatuses": first, "containerStatuses": statuses},
     }
     return codec.from_plain(plain, Pod)
 
@@ -89,10 +95,11 @@ def test_pods_fail_by_their_phase_or_by_too_many_restarts() -> None:
         pod("e", restarts=2),
         pod("f", restarts=9, policy="Never"),
         pod("g", deletionTimestamp="2026-01-01T00:00:00Z"),
+        pod("h", restarts=1, first_restarts=2),
     ]
     found = census(job(failurePolicy={"restartLimit": 2}), pods)
     names = [[each.spec.node_name for each in part] for part in (found.active, found.succeeded, found.failed)]
-    assert names == [["a", "e", "f"], ["b"], ["c", "d"]]
+    assert names == [["a", "e", "f"], ["b"], ["c", "d", "h"]]
 
 
 def test_nodes_without_a_pod_need_one_and_pods_on_unfit_nodes_go() -> None:
@@ -136,3 +143,5 @@ def test_deadline_counts_from_the_start() -> None:
     begun = job(completionPolicy=policy, status={"startTime": "2026-01-01T00:00:00Z"})
     assert seconds_to_deadline(begun, NOW) == 30
     assert seconds_to_deadline(job(completionPolicy=policy), NOW) is None
+    never = job(completionPolicy={**policy, "type": "Never"}, status={"startTime": "2026-01-01T00:00:00Z"})
+    assert seconds_to_deadline(never, NOW) is None

@@ -77,6 +77,19 @@ def test_crowded_zones_give_up_pods_first() -> None:
     assert [zones[each.spec.node_name] for each in order[:2]] == ["east", "east"]
 
 
+def test_constraint_over_more_domains_weighs_more() -> None:
+    zones = {"a": "east", "b": "east", "c": "east", "d": "west"}
+    nodes = {
+        name: msgspec.convert(
+            {"metadata": {"name": name, "labels": {"zone": zone, "kubernetes.io/hostname": name}}}, Node
+        )
+        for name, zone in zones.items()
+    }
+    pods = [on("a1", "a"), on("b1", "b"), on("c1", "c"), on("d1", "d"), on("d2", "d")]
+    order = removal_order(pods, nodes, ["zone", "kubernetes.io/hostname"], is_ready)
+    assert order[0].metadata.name == "d1", "two on a node weigh more than three in a zone"
+
+
 @pytest.mark.parametrize(
     ("number", "old", "chosen"),
     [(1, 5, ["o1"]), (2, 1, ["o1", "n1"]), (2, 0, ["n1", "n2"]), (9, 3, ["o1", "o2", "n1", "n2"])],

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from podling.api.core_v1 import Pod, PodCondition, PodStatus
 from podling.api.meta_v1 import ObjectMeta
@@ -44,8 +45,8 @@ def case(name: str, settings: str, pods: str, **expected: int) -> Any:
     """
     replicas, *numbers = settings.split()[:4]
     words = settings.split()[4:]
-    partition, unavailable, surge = (each if "%" in each else int(each) for each in numbers)
-    limits = [int(word.removeprefix("create=")) for word in words if word.startswith("create=")]
+    partition, unavailable, surge = map(number_or_share, numbers)
+    limits = [number_or_share(word.removeprefix("create=")) for word in words if word.startswith("create=")]
     rolling = RollingUpdate(
         partition=partition, max_unavailable=unavailable, max_surge=surge, paused="paused" in words
     )
@@ -56,6 +57,10 @@ def case(name: str, settings: str, pods: str, **expected: int) -> Any:
     spec = CloneSetSpec(replicas=int(replicas), scale_strategy=scale, update_strategy=strategy)
     made = [pod(each.lstrip("0123456789")) for each in pods.split() for _ in range(int(each[0]))]
     return pytest.param(spec, words, made, Differences(**expected), id=name)
+
+
+def number_or_share(text: str) -> int | str:
+    return text if "%" in text else int(text)
 
 
 def pod(text: str) -> Pod:
@@ -266,6 +271,30 @@ CASES = [
         "5 99% 30% 30%",
         "4oN+ 1nN",
     ),
+    case(
+        "a share of maxSurge is rounded up",
+        "5 0 0 50%",
+        "5oN+",
+        scale_up=3,
+        use_surge=3,
+        update_number=5,
+        scale_up_limit=3,
+    ),
+    case(
+        "a share of scale maxUnavailable is rounded up",
+        "5 0 1 0 create=50%",
+        "",
+        scale_up=5,
+        scale_up_limit=3,
+    ),
+    case(
+        "an old pod that prepares for deletion is replaced by an old one",
+        "5 2 1 0 exclude",
+        "1oN+ 1oD+ 3nN+",
+        scale_up=1,
+        scale_up_old=1,
+        scale_up_limit=1,
+    ),
     case("revision consistent 1", "5 0 1 0 same", "5nN+"),
     case("revision consistent 2", "5 3 1 0 same", "5nN+"),
     case("revision consistent 3", "5 3 1 0 same", "2oN+ 3nN+"),
@@ -288,6 +317,17 @@ CASES = [
         delete_ready_limit=2,
         update_number=1,
         update_max_unavailable=2,
+    ),
+    case(
+        "rollback with maxSurge creates old pods",
+        "5 5 0 2",
+        "5nN+",
+        scale_up=2,
+        scale_up_old=7,
+        scale_up_limit=2,
+        use_surge=2,
+        use_surge_old=2,
+        update_number=-5,
     ),
     case("disable rollback feature-gate", "5 4 1 0 forward", "1oN+ 4nN+"),
     case(
@@ -469,6 +509,17 @@ def test_differences_between_pods_and_spec(
 
     chosen = is_updated if "preparing" in words else None
     assert differences(spec, pods, revisions, gates, NOW, chosen) == expected
+
+
+@pytest.mark.parametrize(("seconds", "limit"), [(9, 0), (10, 1)])
+def test_pod_that_is_ready_for_too_short_counts_as_unavailable(seconds: int, limit: int) -> None:
+    since = PodCondition(type="Ready", status="True", last_transition_time=NOW - timedelta(seconds=seconds))
+    ready = PodStatus(phase="Running", conditions=(since,))
+    doomed, other = (structs.replace(pod(text), status=ready) for text in ("nN!", "nN"))
+    strategy = UpdateStrategy(rolling_update=RollingUpdate(max_unavailable=1))
+    spec = CloneSetSpec(replicas=2, min_ready_seconds=10, update_strategy=strategy)
+    found = differences(spec, [doomed, other], ("web-new", "web-new"), FEATURE_GATES, NOW)
+    assert found.delete_ready_limit == limit
 
 
 @pytest.mark.parametrize(

@@ -49,6 +49,20 @@ async def test_chosen_pods_are_deleted_when_scaling_down(kruise: Kruise) -> None
     assert (await kruise.get()).spec.scale_strategy.pods_to_delete == ()
 
 
+async def test_chosen_pods_go_within_max_unavailable(kruise: Kruise) -> None:
+    await kruise.create(manifest(replicas=4, minReadySeconds=30, updateStrategy={"maxUnavailable": 1}))
+    await kruise.wait(60)
+    chosen = [pod.metadata.name for pod in await kruise.pods()][:2]
+    await kruise.patch(scaleStrategy={"podsToDelete": chosen})
+    left = []
+    for seconds in (20, 60):
+        await kruise.wait(seconds)
+        names = [pod.metadata.name for pod in await kruise.pods()]
+        assert len(names) == 4
+        left.append(sum(each in chosen for each in names))
+    assert left == [1, 0], "the second one waits until the first one's successor is available"
+
+
 async def test_pod_with_the_label_of_deletion_is_replaced(kruise: Kruise) -> None:
     await kruise.create(manifest())
     await kruise.wait()

@@ -108,6 +108,8 @@ def test_update_without_progress_exceeds_its_deadline() -> None:
     condition = find(later.conditions, "Progressing")
     assert condition is not None
     assert (condition.status, condition.reason) == ("False", "ProgressDeadlineExceeded")
+    again, _ = with_progress(owner(), later, NOW + timedelta(seconds=62))
+    assert again.conditions == later.conditions
 
 
 def test_condition_is_removed_with_the_deadline() -> None:

@@ -12,7 +12,7 @@ from podling.api.core_v1 import Pod, PodCondition, PodStatus
 from podling.api.meta_v1 import ObjectMeta
 from podling_kruise.cloneset.scale_plan import Differences, differences
 from podling_kruise.cloneset.types import CloneSetSpec, RollingUpdate, UpdateStrategy
-from podling_kruise.cloneset.update_plan import activity, is_at_rest, limited
+from podling_kruise.cloneset.update_plan import activity, is_at_rest, limited, update_order
 from podling_kruise.names import (
     FEATURE_GATES,
     LIFECYCLE_STATE,
@@ -89,6 +89,11 @@ def test_pending_pods_and_those_that_are_not_ready_come_first() -> None:
         for phase, conditions in (("Pending", ready), ("Pending", ()), ("Running", ready), ("Running", ()))
     )
     assert sorted([one, two, three, four], key=cmp_to_key(activity)) == [two, one, four, three]
+
+
+def test_pods_that_prepare_already_are_updated_first() -> None:
+    waiting = [pod("Normal"), pod("PreparingUpdate"), pod("Normal")]
+    assert update_order(RollingUpdate(), waiting, waiting) == [waiting[1], waiting[0], waiting[2]]
 
 
 def test_pod_in_the_middle_of_something_is_not_at_rest() -> None:

@@ -77,6 +77,8 @@ def pods_of(words: str) -> dict[str, list[Pod]]:
         ("o n o o", "n1 n3 n4", {"partition": 2, **CANARY}, ["n4"]),
         ("o n o! o", "n1 n3", CANARY, ["n1"]),
         ("o o o", "", CANARY, []),
+        ("o o o", "", {"selector": {"matchExpressions": [{"key": "type", "operator": "Never"}]}}, []),
+        ("o o- o!", "", {"partition": 2}, []),
         ("o o o", "", {"maxUnavailable": 1}, ["n3"]),
         ("o o o!", "", {"maxUnavailable": 1}, []),
         ("o o .", "", {"maxUnavailable": 1}, []),
@@ -118,6 +120,7 @@ def test_nothing_is_updated_while_paused_or_on_delete(spec: dict[str, Any]) -> N
         (". . . .", 1, True, ["n1", "n2", "n3"]),
         ("n . . .", 2, True, ["n2"]),
         ("n n . .", 2, True, []),
+        ("n n! . .", 2, True, ["n3"]),
         (". . . .", 9, True, []),
         (". . . .", "50%", True, ["n1", "n2"]),
         (". . . .", 3, False, ["n1", "n2", "n3", "n4"]),
@@ -152,6 +155,7 @@ def test_pod_that_leaves_is_deleted_before_its_successor_is_made() -> None:
 @pytest.mark.parametrize(("given", "burst"), [(None, 250), (3, 3), ("50%", 5)])
 def test_pods_at_the_same_time(given: int | str | None, burst: int) -> None:
     assert burst_of(owner(burstReplicas=given), 10) == burst
+    assert burst_of(owner(burstReplicas="50%"), 3) == 1
 
 
 def test_pod_without_the_gate_cannot_be_updated_in_place() -> None:

@@ -10,9 +10,12 @@ import pytest
 from podling.api.core_v1 import Node, Pod
 from podling.machinery.pods import is_ready
 from podling_kruise.names import LIFECYCLE_STATE
+from podling_kruise.podunavailablebudget.types import PodUnavailableBudget
 from tests.support.advanced_sets import DaemonSets, daemon, daemon_rolling
+from tests.support.budgets import budget
 from tests.support.clone_sets import cluster_of, gate, template
 from tests.support.kubelet_node import NODE
+from tests.support.sidecar_sets import create
 
 IN_PLACE = daemon_rolling("InPlaceIfPossible")
 
@@ -152,3 +155,16 @@ async def test_resources_change_in_place_where_the_gate_says_so(tmp_path: Path) 
         assert after.status.container_statuses[0].restart_count == 0
         assert after.spec.containers[0].resources.requests["cpu"] == "200m"
         assert is_ready(after)
+
+
+async def test_update_in_place_waits_for_the_budget_of_its_pod(sets: DaemonSets) -> None:
+    await create(sets, budget(minAvailable=1, maxUnavailable=None))
+    await sets.create(daemon(updateStrategy=IN_PLACE))
+    await sets.wait()
+    await sets.change("web:2")
+    await sets.wait(60)
+    (held,) = await sets.pods()
+    assert (held.spec.containers[0].image, is_ready(held)) == ("web:1", True)
+    await sets.client.patch(PodUnavailableBudget, "web", {"spec": {"minAvailable": 0}}, "default")
+    await sets.wait(120)
+    assert await sets.images() == {"web:2": 1}

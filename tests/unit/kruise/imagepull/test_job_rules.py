@@ -11,8 +11,18 @@ from typing import Any
 
 import pytest
 
+from podling.api.core_v1 import Pod
 from podling.machinery.encoding import codec
-from podling_kruise.imagepull.job_rules import problem_of, progress_of, pull_policy_of, status_of
+from podling_kruise.imagepull.job_rules import (
+    Progress,
+    next_nodes,
+    nodes_of,
+    problem_of,
+    progress_of,
+    pull_policy_of,
+    status_of,
+    with_image,
+)
 from podling_kruise.imagepull.references import InvalidReference
 from podling_kruise.imagepull.types import ImagePullJob, NodeImage, SecretReference
 
@@ -152,3 +162,75 @@ def test_node_ends_each_pull_of_an_endless_job(timeout: int | None, deadline: in
     pull = {} if timeout is None else {"timeoutSeconds": timeout}
     found = pull_policy_of(job(completionPolicy={"type": "Never"}, pullPolicy=pull).spec, 0)
     assert found.active_deadline_seconds == deadline
+
+
+@pytest.mark.parametrize(
+    ("pull", "completion", "seconds"),
+    [
+        ({}, {}, 1800),
+        ({"timeoutSeconds": 60, "backoffLimit": 2}, {}, 120),
+        ({"timeoutSeconds": 60}, {"activeDeadlineSeconds": 900}, 900),
+        ({"timeoutSeconds": 60}, {"activeDeadlineSeconds": 900, "ttlSecondsAfterFinished": 5}, 5),
+    ],
+)
+def test_tag_stays_on_the_node_as_long_as_the_job(
+    pull: dict[str, Any], completion: dict[str, Any], seconds: int
+) -> None:
+    spec = job(pullPolicy=pull, completionPolicy={**ALWAYS, **completion}).spec
+    assert pull_policy_of(spec, 0).ttl_seconds_after_finished == seconds
+    assert pull_policy_of(spec, 1).ttl_seconds_after_finished == seconds + 300
+
+
+@pytest.mark.parametrize(
+    ("parallelism", "pulling", "chosen"),
+    [
+        (None, (), ["a"]),
+        (None, ("p",), []),
+        (2, ("p",), ["a"]),
+        ("3", ("p",), ["a", "b"]),
+        (1, ("p", "q"), []),
+    ],
+)
+def test_nodes_begin_as_far_as_the_parallelism_leaves(
+    parallelism: int | str | None, pulling: tuple[str, ...], chosen: list[str]
+) -> None:
+    progress = Progress(unsynced=("a", "b", "c"), pulling=pulling)
+    assert list(next_nodes(job(parallelism=parallelism), progress)) == chosen
+
+
+def pod_on(node: str, phase: str) -> Pod:
+    plain = {"metadata": {"labels": {"app": "web"}}, "spec": {"nodeName": node}, "status": {"phase": phase}}
+    return codec.from_plain(plain, Pod)
+
+
+@pytest.mark.parametrize(
+    ("spec", "names"),
+    [
+        ({"selector": {}}, ["n1", "n2"]),
+        ({"selector": {"names": []}}, []),
+        ({"podSelector": {"matchLabels": {"app": "web"}}}, ["n1"]),
+    ],
+)
+def test_nodes_of_active_pods_and_those_of_an_empty_selector(spec: dict[str, Any], names: list[str]) -> None:
+    pods = [pod_on("n1", "Running"), pod_on("n2", "Succeeded")]
+    found = nodes_of(job(**spec), [image("n1"), image("n2")], pods)
+    assert [each.metadata.name for each in found] == names
+
+
+@pytest.mark.parametrize(
+    ("before", "version", "owners"),
+    [
+        (EMPTY, 0, ["mine"]),
+        (image("n1", owner="other"), 2, ["other", "mine"]),
+        (image("n1"), 1, ["mine"]),
+        (
+            codec.from_plain({"status": codec.to_plain(image("n1", "Failed", version=4).status)}, NodeImage),
+            5,
+            ["mine"],
+        ),
+    ],
+)
+def test_tag_of_another_pull_has_another_version(before: NodeImage, version: int, owners: list[str]) -> None:
+    made = with_image(before, job(), [], NOW, 0).spec.images["nginx"]
+    tag = next(each for each in made.tags if each.tag == "1.21")
+    assert (tag.version, [each.uid for each in tag.owner_references]) == (version, owners)

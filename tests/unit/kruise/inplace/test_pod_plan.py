@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from msgspec import structs
 
 from podling.api.core_v1 import Pod
 from podling_kruise.common_types import MetadataPart
@@ -186,6 +187,22 @@ def test_batches_follow_launch_priorities(
     assert {each.name: each.image for each in step.pod.spec.containers} == expected
     shown = {**step.pod.metadata.labels, **step.pod.metadata.annotations}
     assert {**shown, **labels} == shown
+
+
+def test_containers_without_a_priority_change_with_the_first_batch() -> None:
+    *others, last = POD.spec.containers
+    plain = structs.replace(last, env=())
+    pod = structs.replace(POD, spec=structs.replace(POD.spec, containers=(*others, plain)))
+    step = next_step(pod, UpdateSpec(container_images=images("c1", "c2", "c4")), UpdateState(), NOW)
+    assert step.state == state(("c1", "c4"), ("c1", "c4"), left=("c2",))
+
+
+def test_image_of_before_the_update_stays_in_the_record() -> None:
+    earlier = {"c1": ContainerState(image_id="earlier")}
+    before = UpdateState(last_container_statuses=earlier)
+    assert next_step(
+        POD, UpdateSpec(container_images=images("c1")), before, NOW
+    ).state.last_container_statuses == (earlier)
 
 
 def test_metadata_changes_at_once_with_the_first_batch() -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from msgspec import structs
 
 from podling.api.core_v1 import Container, Pod
 from podling_kruise.inplace.pod_plan import launch_priority
@@ -19,6 +20,7 @@ from podling_kruise.launchpriority.barrier import (
     waiting_priorities,
     with_barrier,
 )
+from podling_kruise.names import LAUNCH_COMPLETED
 
 PRIORITIES = {"a": 3, "b": 5, "c": 0, "d": None, "e": -1, "f": 3}
 
@@ -59,6 +61,10 @@ def test_priority_that_is_no_number_is_refused(text: str) -> None:
 def test_annotation_starts_containers_in_the_order_of_the_list(value: str, expected: list[int]) -> None:
     marked = pod(None, None, None, annotations={"apps.kruise.io/container-launch-priority": value})
     assert list(priorities_of(marked)) == expected
+
+
+def test_single_container_has_nothing_to_wait_for() -> None:
+    assert not priorities_of(pod(None, annotations={"apps.kruise.io/container-launch-priority": "Ordered"}))
 
 
 def test_order_comes_before_the_variables() -> None:
@@ -158,6 +164,13 @@ def test_next_key_is_that_of_the_highest_priority_left(
 def test_ready_pod_needs_no_barrier(status: str, expected: bool) -> None:
     conditions = [{"type": "ContainersReady", "status": status}]
     assert needs_barrier(waiting("b", conditions=conditions)) is expected
+
+
+def test_pod_whose_containers_have_all_begun_needs_no_barrier() -> None:
+    held = waiting("b", conditions=[{"type": "ContainersReady", "status": "False"}])
+    metadata = structs.replace(held.metadata, annotations={LAUNCH_COMPLETED: "true"})
+    assert needs_barrier(held)
+    assert not needs_barrier(structs.replace(held, metadata=metadata))
 
 
 def test_pod_without_priorities_needs_no_barrier() -> None:

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from podling.api.apps_v1 import ReplicaSet
 from podling.api.core_v1 import Pod
 from podling.api.meta_v1 import DeleteOptions, ObjectMeta
 from podling.api.policy_v1 import Eviction
@@ -85,6 +86,19 @@ async def test_operation_is_allowed_until_the_budget_is_spent(act: Act) -> None:
         pod = await kruise.client.get(Pod, "web-1", "default")
         assert pod.metadata.deletion_timestamp is None
         assert pod.spec.containers[0].image == "web:1"
+
+
+async def test_new_pod_has_the_budget_of_the_deployment_behind_its_replica_set() -> None:
+    async with kruise_api() as kruise:
+        target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
+        await create(kruise, budget(selector=None, targetRef=target))
+        owner = await owner_of(kruise.client, 1, "web-1")
+        alone = await ready_pod(kruise.client, "alone", owner=owner)
+        assert RELATED_BUDGET not in alone.metadata.annotations
+        above = {**target, "uid": "u", "controller": True}
+        await kruise.client.patch(ReplicaSet, "web-1", {"metadata": {"ownerReferences": [above]}}, "default")
+        pod = await ready_pod(kruise.client, "web-0", owner=owner)
+        assert pod.metadata.annotations[RELATED_BUDGET] == "web"
 
 
 @pytest.mark.parametrize(

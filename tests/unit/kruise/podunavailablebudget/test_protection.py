@@ -11,8 +11,8 @@ from podling.clock import now
 from podling.machinery.encoding import codec
 from podling.machinery.errors import ApiError
 from podling_kruise.names import UNAVAILABLE_PREFIX, UPDATE_STATE
-from podling_kruise.podunavailablebudget.protection import RECORDS_MAX, is_available, spent
-from podling_kruise.podunavailablebudget.types import DELETE, PodUnavailableBudget
+from podling_kruise.podunavailablebudget.protection import RECORDS_MAX, costs, is_available, spent
+from podling_kruise.podunavailablebudget.types import DELETE, EVICT, RESIZE, UPDATE, PodUnavailableBudget
 from tests.support.budgets import READY, budget
 
 OLD, NEW = "repo@sha256:" + "a" * 64, "repo@sha256:" + "b" * 64
@@ -44,6 +44,49 @@ def pod(image: str = "web:1", image_id: str = "one", shown: str = "", **metadata
 )
 def test_pod_is_available_when_it_is_ready_and_what_its_spec_says(seen: Pod, available: bool) -> None:
     assert is_available(seen) is available
+
+
+SINCE = "2026-01-01T00:00:00Z"
+
+
+@pytest.mark.parametrize(
+    ("spec", "status", "operation", "paid"),
+    [
+        ({}, {}, DELETE, True),
+        ({}, {"desiredAvailable": 0}, DELETE, False),
+        ({}, {"disruptedPods": {"web": SINCE}}, DELETE, False),
+        ({}, {"unavailablePods": {"web": SINCE}}, DELETE, False),
+        ({}, {"unavailablePods": {"other": SINCE}}, DELETE, True),
+        ({}, {}, RESIZE, False),
+        ({"protectOperations": ["RESIZE"]}, {}, RESIZE, True),
+        ({"protectOperations": ["RESIZE"]}, {}, DELETE, False),
+        ({"ignoredPodSelector": {"matchLabels": {"app": "web"}}}, {}, DELETE, False),
+        ({"ignoredPodSelector": {"matchLabels": {"app": "log"}}}, {}, DELETE, True),
+        ({"ignoredPodSelector": {}}, {}, DELETE, True),
+    ],
+)
+def test_operation_costs_once_what_is_protected(
+    spec: dict[str, Any], status: dict[str, Any], operation: str, paid: bool
+) -> None:
+    plain = {**budget(**spec), "status": {"desiredAvailable": 1, **status}}
+    held = codec.from_plain(plain, PodUnavailableBudget)
+    assert costs(pod(labels={"app": "web"}), held, operation) is paid
+
+
+@pytest.mark.parametrize(
+    ("operation", "field"),
+    [
+        (DELETE, "disrupted_pods"),
+        (EVICT, "disrupted_pods"),
+        (UPDATE, "unavailable_pods"),
+        (RESIZE, "unavailable_pods"),
+    ],
+)
+def test_operation_is_recorded_by_its_kind(operation: str, field: str) -> None:
+    plain = {**budget(), "status": {"unavailableAllowed": 1, "desiredAvailable": 1}}
+    found = spent(codec.from_plain(plain, PodUnavailableBudget), pod(), operation, now()).status
+    assert found.unavailable_allowed == 0
+    assert {name for name in ("disrupted_pods", "unavailable_pods") if getattr(found, name)} == {field}
 
 
 def test_budget_with_too_many_records_allows_nothing() -> None:

@@ -9,7 +9,12 @@ import pytest
 
 from podling.api.core_v1 import Pod
 from podling.machinery.encoding import codec
-from podling_kruise.recreate.lifetime_rules import failure_of, seconds_to_check, snapshot_of
+from podling_kruise.recreate.lifetime_rules import (
+    failure_of,
+    seconds_to_check,
+    seconds_to_deletion,
+    snapshot_of,
+)
 from podling_kruise.recreate.types import ContainerRecreateRequest
 
 CREATED = datetime(2026, 1, 1, tzinfo=UTC)
@@ -57,6 +62,23 @@ def test_request_is_looked_at_again_at_its_nearest_limit() -> None:
     assert seconds_to_check(request(activeDeadlineSeconds=30), now) == 20
     assert seconds_to_check(request(activeDeadlineSeconds=300), now) == 50
     assert seconds_to_check(request("Recreating"), now) is None
+
+
+@pytest.mark.parametrize(
+    ("spec", "status", "left"),
+    [
+        ({"ttlSecondsAfterFinished": 60}, {"completionTime": "2026-01-01T00:00:00Z"}, 50),
+        ({"ttlSecondsAfterFinished": 0}, {"completionTime": "2026-01-01T00:00:00Z"}, -10),
+        ({"ttlSecondsAfterFinished": 60}, {}, None),
+        ({}, {"completionTime": "2026-01-01T00:00:00Z"}, None),
+    ],
+)
+def test_ended_request_is_deleted_after_its_time(
+    spec: dict[str, Any], status: dict[str, Any], left: float | None
+) -> None:
+    plain = {"metadata": {"name": "again"}, "spec": {"podName": "web", "containers": [], **spec}}
+    made = codec.from_plain({**plain, "status": {"phase": "Completed", **status}}, ContainerRecreateRequest)
+    assert seconds_to_deletion(made, CREATED + timedelta(seconds=10)) == left
 
 
 def status(name: str, started: str) -> dict[str, Any]:

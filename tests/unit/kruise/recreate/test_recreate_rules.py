@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from podling.kubelet.node_controllers import NodeContainer
 from podling.machinery.encoding import codec
@@ -95,6 +96,13 @@ def test_state_follows_from_what_runs_on_the_node(
     (state,) = current_states(made, {} if found is None else {"app": found}, NOW)
     assert state.phase == phase
     assert state.message == ("not found container on Node" if found is None else "")
+
+
+@pytest.mark.parametrize(("restarts", "phase"), [(0, "Pending"), (1, "Recreating")])
+def test_container_that_was_restarted_under_its_id_is_another_one(restarts: int, phase: str) -> None:
+    found = structs.replace(container(), restart_count=restarts)
+    (state,) = current_states(request(), {"app": found}, NOW)
+    assert state.phase == phase
 
 
 @pytest.mark.parametrize("phase", ["Succeeded", "Failed"])

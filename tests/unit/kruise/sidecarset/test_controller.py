@@ -213,6 +213,9 @@ async def test_revision_to_inject_is_chosen_by_custom_version_or_name(kruise: Kr
     assert images(await kruise.client.create(pod("c")))["agent"] == "agent:1"
     chosen = pod("d", labels={"app": "web", "new": "true"})
     assert images(await kruise.client.create(chosen))["agent"] == "agent:2"
+    await change_set(kruise, updateStrategy={"selector": selector, "paused": True})
+    paused = pod("e", labels={"app": "web", "new": "true"})
+    assert images(await kruise.client.create(paused))["agent"] == "agent:1"
 
 
 async def test_old_revisions_are_forgotten_but_not_those_of_pods(kruise: Kruise) -> None:

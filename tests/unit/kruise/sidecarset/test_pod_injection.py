@@ -77,14 +77,20 @@ async def test_init_containers_come_last_in_the_order_of_names(kruise: Kruise) -
 
 async def test_only_mounted_volumes_and_missing_secrets_are_added(kruise: Kruise) -> None:
     mounts = [{"name": "logs", "mountPath": "/logs"}]
+    devices = [{"name": "disk", "devicePath": "/dev/disk"}]
     spec: dict[str, Any] = {
-        "containers": [container("agent", volumeMounts=mounts)],
-        "volumes": [{"name": "logs", "emptyDir": {}}, {"name": "unused", "emptyDir": {}}],
+        "containers": [container("agent", volumeMounts=mounts, volumeDevices=devices)],
+        "volumes": [
+            {"name": "logs", "emptyDir": {}},
+            {"name": "unused", "emptyDir": {}},
+            {"name": "disk", "persistentVolumeClaim": {"claimName": "disk"}},
+        ],
         "imagePullSecrets": [{"name": "s0"}, {"name": "s1"}],
     }
     await create(kruise, sidecar_set(**spec))
     made = await kruise.client.create(pod(imagePullSecrets=[{"name": "s1"}, {"name": "own"}]))
-    assert [each.name for each in made.spec.volumes if not each.name.startswith("kube-api")] == ["logs"]
+    volumes = [each.name for each in made.spec.volumes if not each.name.startswith("kube-api")]
+    assert volumes == ["logs", "disk"]
     assert [each.name for each in made.spec.image_pull_secrets] == ["s1", "own", "s0"]
 
 

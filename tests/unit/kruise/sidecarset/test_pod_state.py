@@ -106,6 +106,7 @@ def test_pod_without_all_statuses_is_not_consistent() -> None:
         (made({"hot-1": "empty:v1", "hot-2": "hot:v1"}), "hot-1"),
         (made({"hot-2": "hot:v2"}, not_ready=("hot-2",)), "hot-2"),
         (made({"hot-2": "hot:v2"}, not_ready=("hot-1",)), "hot-1"),
+        (made({"hot-2": "hot:v2"}, working="hot-2", not_ready=("hot-2",)), "hot-2"),
         (made({"hot-2": "hot:v2"}, working="hot-2"), "hot-1"),
     ],
 )

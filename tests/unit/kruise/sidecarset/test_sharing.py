@@ -82,6 +82,25 @@ def test_devices_of_containers_that_are_no_sidecars_are_shared(
     assert [each.name for each in made.volume_devices] == found
 
 
+MOUNT = {"name": "data", "mountPath": "/data"}
+DEVICE = {"name": "data", "devicePath": "/data"}
+SHARES = {"shareVolumePolicy": {"type": "enabled"}, "shareVolumeDevicePolicy": {"type": "enabled"}}
+
+
+@pytest.mark.parametrize(
+    ("own", "parts", "mounts", "devices"),
+    [
+        ({}, {"volumeMounts": [MOUNT]}, 1, 0),
+        ({}, {"volumeDevices": [DEVICE]}, 0, 1),
+        ({"volumeDevices": [DEVICE]}, {"volumeMounts": [MOUNT]}, 0, 1),
+        ({"volumeMounts": [MOUNT]}, {"volumeDevices": [DEVICE]}, 1, 0),
+    ],
+)
+def test_path_is_taken_once(own: dict[str, Any], parts: dict[str, Any], mounts: int, devices: int) -> None:
+    made = injected_container(sidecar(**SHARES, **own), pod({**MAIN, **parts}))
+    assert (len(made.volume_mounts), len(made.volume_devices)) == (mounts, devices)
+
+
 CANARY, BASE = "apps.kruise.io/sidecarset-canary", "apps.kruise.io/sidecarset-base"
 
 

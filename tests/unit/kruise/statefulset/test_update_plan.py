@@ -208,3 +208,9 @@ def test_pod_that_waits_for_its_end_is_released_when_it_is_wanted() -> None:
 def test_limit_of_creations(given: int | str | None, limit: int | None) -> None:
     strategy = None if given is None else {"maxUnavailable": given}
     assert scale_limit(view({}, 10, scaleStrategy=strategy).stateful.spec) == limit
+
+
+def test_missing_pods_are_taken_from_an_update_in_any_order() -> None:
+    rolling = {"partition": 1, "maxUnavailable": 3, **WEIGHTS}
+    found = view(numbered("o o"), replicas=3, rolling=rolling)
+    assert names(next_updates(found).update) == [1], "the third pod will be new"
