@@ -9,7 +9,7 @@ Plain data is what JSON knows: dicts, lists, strings, numbers, booleans and None
 
 from __future__ import annotations
 
-from typing import Any, TypeVar, cast
+from typing import Any, NamedTuple, TypeVar, cast
 
 import msgspec
 
@@ -71,25 +71,33 @@ def from_plain(plain: Any, type_: type[T]) -> T:
         return convert(plain, type_, "Ignore")[0]  # the record of managers elsewhere, as in a template
 
 
+class _MicroField(NamedTuple):
+    """A field that is a micro time, or holds structs with some."""
+
+    name: str
+    attribute: str
+    struct: type[Any] | None
+    """The type of the structs; None for a time."""
+
+
 @per_type
-def _micro_fields(type_: type[Any]) -> tuple[tuple[str, bool], ...]:
-    """Return the attributes that hold a micro time (True), or structs or lists of them with some (False)."""
-    attributes = attributes_of(type_)
-    found: list[tuple[str, bool]] = []
+def _micro_fields(type_: type[Any]) -> tuple[_MicroField, ...]:
+    found: list[_MicroField] = []
     for name, shape in fields_of(type_).items():
         inner = shape.element if shape.kind is Kind.LIST else shape
-        if shape.micro or (inner is not None and getattr(inner.struct, "micro_times", False)):
-            found.append((attributes[name], shape.micro))
+        struct = inner.struct if inner is not None else None
+        if shape.micro or getattr(struct, "micro_times", False):
+            found.append(_MicroField(name, attributes_of(type_)[name], None if shape.micro else struct))
     return tuple(found)
 
 
 def _has_whole_second(obj: Any) -> bool:
     """Return whether a micro time of an object has no microseconds: the encoder leaves their digits out."""
-    for name, is_time in _micro_fields(type(obj)):
-        value = getattr(obj, name)
+    for field in _micro_fields(type(obj)):
+        value = getattr(obj, field.attribute)
         if not value:
             continue
-        if is_time:
+        if field.struct is None:
             if not value.microsecond:
                 return True
         elif any(map(_has_whole_second, value if isinstance(value, tuple) else (value,))):
@@ -99,17 +107,13 @@ def _has_whole_second(obj: Any) -> bool:
 
 def _with_micro_times(plain: Any, type_: type[Any]) -> Any:
     """Write all six digits of every micro time: Go's parser refuses a micro time without them."""
-    for name, shape in fields_of(type_).items():
-        value = plain.get(name)
-        if value is None:
+    for field in _micro_fields(type_):
+        value = plain.get(field.name)
+        if not value:
             continue
-        if shape.micro:
-            plain[name] = value if "." in value else value.replace("Z", ".000000Z")
-        elif shape.kind is Kind.STRUCT and getattr(shape.struct, "micro_times", False):
-            _with_micro_times(value, shape.struct or type_)
-        elif (
-            shape.kind is Kind.LIST and shape.element and getattr(shape.element.struct, "micro_times", False)
-        ):
-            for item in value:
-                _with_micro_times(item, shape.element.struct or type_)
+        if field.struct is None:
+            plain[field.name] = value if "." in value else value.replace("Z", ".000000Z")
+        else:
+            for each in (value,) if isinstance(value, dict) else value:
+                _with_micro_times(each, field.struct)
     return plain
