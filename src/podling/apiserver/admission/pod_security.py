@@ -122,15 +122,14 @@ class PodSecurity(Plugin):
 
 def _judge(request: AdmissionRequest, policy: Policy, spec: PodSpec, *, enforces: bool) -> None:
     """Refuse, log or warn of a pod spec that violates the policy. Raises ``ApiError``."""
-    refused = _violated(policy.enforce, spec) if enforces else ""
-    would = _violated(policy.audit, spec)
-    if would:
-        log.info("%saudit-violations: would violate PodSecurity %s", PREFIX, would)
-    if refused:
-        raise request.forbidden(f"violates PodSecurity {refused}")
-    would = _violated(policy.warn, spec)
-    if would:
-        request.warnings.append(f"would violate PodSecurity {would}")
+    modes = {policy.audit, policy.warn} | ({policy.enforce} if enforces else set())
+    found = {mode: _violated(mode, spec) for mode in modes}  # modes often share a level
+    if found[policy.audit]:
+        log.info("%saudit-violations: would violate PodSecurity %s", PREFIX, found[policy.audit])
+    if enforces and found[policy.enforce]:
+        raise request.forbidden(f"violates PodSecurity {found[policy.enforce]}")
+    if found[policy.warn]:
+        request.warnings.append(f"would violate PodSecurity {found[policy.warn]}")
 
 
 def _violated(mode: LevelVersion, spec: PodSpec) -> str:
