@@ -54,7 +54,7 @@ Transform = Callable[[Any], T]
 """Makes what the copy holds from an object that arrived: a smaller object with the same metadata."""
 
 Indexer = Callable[[T], Iterable[str]]
-"""The values under which ``by_index`` finds an object."""
+"""The values under which ``by_index`` finds an object. They depend on the object alone."""
 
 
 class Informer(Generic[T]):
